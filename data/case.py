@@ -1,0 +1,83 @@
+"""What a case is: frozen records that every room shares. Imports nothing but the standard library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Relevance(str, Enum):
+    """Label of one note sentence in the official key."""
+
+    ESSENTIAL = "essential"
+    SUPPLEMENTARY = "supplementary"
+    NOT_RELEVANT = "not-relevant"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of the note excerpt; headers such as "Brief Hospital Course:" are sentences too."""
+
+    id: str
+    text: str
+    paragraph_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """One sentence of the clinician's answer. `citations` is None where the data does not label it, () where it
+    is labelled as supported by nothing."""
+
+    id: str
+    text: str
+    citations: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What the key says of a case. Every part may be missing (None, or an empty tuple of answer sentences)."""
+
+    relevance: Mapping[str, Relevance] | None = None
+    answer: str | None = None
+    answer_sentences: tuple[AnswerSentence, ...] = ()
+
+    @property
+    def essential(self) -> frozenset[str]:
+        """Ids labelled essential (strict gold of subtask 2)."""
+        return self._with(Relevance.ESSENTIAL)
+
+    @property
+    def supplementary(self) -> frozenset[str]:
+        """Ids labelled supplementary."""
+        return self._with(Relevance.SUPPLEMENTARY)
+
+    @property
+    def links(self) -> frozenset[tuple[str, str]] | None:
+        """(answer id, note id) pairs (gold of subtask 4), or None where no answer sentence is labelled."""
+        if not any(s.citations is not None for s in self.answer_sentences):
+            return None
+        return frozenset((s.id, c) for s in self.answer_sentences for c in s.citations or ())
+
+    def _with(self, wanted: Relevance) -> frozenset[str]:
+        return frozenset(i for i, label in (self.relevance or {}).items() if label is wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A patient's question and the note to answer it from. Only `id` is always there: the public subtask-1 file,
+    for one, has narratives and nothing else, so a stage that lacks its input must say so."""
+
+    id: str
+    narrative: str = ""
+    question_phrases: tuple[str, ...] = ()
+    clinician_question: str | None = None
+    specialty: str | None = None
+    note: str | None = None
+    sentences: tuple[Sentence, ...] = ()
+    answer_sentences: tuple[AnswerSentence, ...] = ()
+    gold: Gold | None = field(default=None)
+
+
+class DataError(ValueError):
+    """Bad input. The message is one line that names file, case, element and remedy, and holds no note text."""

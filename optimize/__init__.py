@@ -1,0 +1,1 @@
+"""Picks demos and cuts, compares prompts."""
