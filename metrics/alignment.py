@@ -1,0 +1,41 @@
+"""Subtask 4: which note sentences support which answer sentence, scored over (answer id, evidence id) pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from data.case import Gold
+from metrics.counts import ROW, Array, Counts, count_rows, micro_macro, precision_recall_f1
+from metrics.leaderboard import CaseTable
+
+Pair = tuple[str, str]
+
+# Unlike subtask 2, a case without gold links scores 0 even if none was predicted (official scoring_subtask_4.py).
+BOTH_EMPTY = 0.0
+
+
+def count_links(links: Iterable[Pair], gold: AbstractSet[Pair]) -> Counts:
+    """Counts of one case over pairs; repeats count once."""
+    predicted = set(links)
+    return Counts(len(predicted & gold), len(predicted), len(gold))
+
+
+def alignment_f1(links: Iterable[Pair], gold: Gold) -> float:
+    """F1 (0-1) of one case's (answer id, evidence id) pairs, as in the official macro average.
+
+    A key without citations has no gold pairs, hence 0.
+    """
+    counts = count_links(links, gold.links or frozenset())
+    return float(precision_recall_f1(counts.tp, counts.n_pred, counts.n_gold, both_empty=BOTH_EMPTY)[2])
+
+
+def alignment_table(case_ids: Sequence[str], counts: Sequence[Counts]) -> CaseTable:
+    """The table of subtask 4."""
+    return CaseTable(tuple(case_ids), ROW, count_rows(counts, both_empty=BOTH_EMPTY), _board)
+
+
+def _board(totals: Array, n: int) -> dict[str, Array]:
+    # The official scorer writes 0, not NaN, for the macro average of no cases.
+    scores = micro_macro(totals, n, both_empty=BOTH_EMPTY, no_cases=0.0)
+    return scores | {"overall_score": scores["micro_f1"]}
