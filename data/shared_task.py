@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element
 
 from data.case import AnswerSentence, Case, DataError, Gold, Relevance, Sentence
-
-XML_NAME = "archehr-qa.xml"
-KEY_NAME = "archehr-qa_key.json"
-SAMPLES = Path(__file__).parent / "sample"
+from data.files import find_key, find_xml, read_json, read_xml
 
 # The layout around a text is stripped, the text itself is not: a non-breaking space is the note's own.
 _LAYOUT = " \t\r\n\f\v"
@@ -28,9 +24,9 @@ def read_cases(path: str | Path, key: str | Path | None = None, *, notes: list[s
     NAME_key.json beside NAME.xml. What had to be normalised on the way (for example citations stored as comma
     strings) is appended to `notes`, once per kind. Raises DataError: one line naming file, case, element and remedy.
     """
-    xml_path = _xml_path(Path(path))
+    xml_path = find_xml(Path(path))
     cases = _read_xml(xml_path)
-    key_path = Path(key) if key is not None else _key_beside(xml_path)
+    key_path = Path(key) if key is not None else find_key(xml_path)
     if key_path is None:
         return cases
     return _with_gold(cases, read_key(key_path, notes=notes), xml_path, key_path)
@@ -68,7 +64,7 @@ def parse_case_ids(text: str) -> list[str]:
 def read_key(path: str | Path, *, notes: list[str] | None = None) -> dict[str, Gold]:
     """The key file alone: case id -> Gold, in file order. Raises DataError."""
     path = Path(path)
-    entries = _read_json(path)
+    entries = read_json(path)
     if not isinstance(entries, list):
         raise DataError(f"{path}: a key is a JSON array of cases; this is {type(entries).__name__}")
     golds: dict[str, Gold] = {}
@@ -116,75 +112,8 @@ def _expand(part: str) -> list[str]:
     return [str(i) for i in range(first, last + 1)]
 
 
-# ---------------------------------------------------------------------------------------------------- files
-
-
-def _xml_path(path: Path) -> Path:
-    if not path.exists() and path.parts[:1] == ("sample",) and (SAMPLES / Path(*path.parts[1:])).is_dir():
-        path = SAMPLES / Path(*path.parts[1:])
-    if path.is_dir():
-        found = path / XML_NAME
-        if found.exists():
-            return found
-        others = sorted(path.glob("*.xml"))
-        if len(others) == 1:
-            return others[0]
-        what = f"has {len(others)} .xml files; name one" if others else f"holds no {XML_NAME}; name the .xml file"
-        raise DataError(f"{path}: the folder {what}")
-    if not path.exists():
-        raise DataError(
-            f"{path}: no such file or folder; DATA is a folder with {XML_NAME}, an .xml file, or sample/dev"
-        )
-    return path
-
-
-def _key_beside(xml_path: Path) -> Path | None:
-    for name in (f"{xml_path.stem}_key.json", KEY_NAME if xml_path.name == XML_NAME else ""):
-        if name and (xml_path.parent / name).exists():
-            return xml_path.parent / name
-    return None
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from error
-
-
-def _read_json(path: Path) -> Any:
-    raw = _read_bytes(path)
-    try:
-        # json.loads finds UTF-8, UTF-16 and UTF-32 by itself, but a BOM must go first.
-        return json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}: not valid JSON at line {error.lineno} ({error.msg}); is the file complete?"
-        ) from error
-    except RecursionError as error:
-        raise DataError(f"{path}: JSON nested too deeply to be a shared-task file") from error
-
-
 def _read_xml(path: Path) -> list[Case]:
-    import defusedxml
-    from defusedxml.ElementTree import fromstring
-
-    raw = _read_bytes(path)
-    if not raw.strip(b"\x00 \t\r\n\xef\xbb\xbf\xff\xfe"):
-        raise DataError(f"{path}: the file is empty; it should hold <annotations> with <case> elements")
-    try:
-        root = fromstring(raw)
-    except defusedxml.DefusedXmlException as error:
-        raise DataError(
-            f"{path}: refused, the XML declares entities or external references; remove its DOCTYPE"
-        ) from error
-    except (ParseError, UnicodeError, ValueError, LookupError) as error:
-        line = getattr(error, "position", (0,))[0]
-        where = f" at line {line}" if line else ""
-        cut = "truncated or not XML" if b"</annotations" not in raw.replace(b"\x00", b"") else "not well-formed XML"
-        raise DataError(f"{path}: {cut}{where}; get a complete copy of the file") from error
+    root = read_xml(path)
     elements = [root] if root.tag == "case" else root.findall("case")
     if not elements:
         raise DataError(f"{path}: no <case> element below <{root.tag[:40]}>; is this a shared-task file?")
@@ -276,7 +205,8 @@ def _relevance(answers: Any, where: str) -> dict[str, Relevance]:
             labels[sid] = Relevance(label)
         except ValueError:
             raise DataError(
-                f"{where}: sentence {sid} has relevance {str(label)[:30]!r}; use essential, supplementary or not-relevant"
+                f"{where}: sentence {sid} has relevance {str(label)[:30]!r}; "
+                "use essential, supplementary or not-relevant"
             ) from None
     return labels
 
@@ -308,7 +238,8 @@ def _with_gold(cases: list[Case], golds: dict[str, Gold], xml_path: Path, key_pa
     known = {c.id for c in cases}
     if extra := [i for i in golds if i not in known]:
         raise DataError(
-            f"{key_path}: case {_shorten(extra)} is in the key but not in {xml_path.name}; do the two files belong together?"
+            f"{key_path}: case {_shorten(extra)} is in the key but not in {xml_path.name}; "
+            "do the two files belong together?"
         )
     return [_checked(c, golds[c.id], key_path) if c.id in golds else c for c in cases]
 

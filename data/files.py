@@ -1,0 +1,87 @@
+"""Finds and opens the shared task's files: DATA to XML and key, bytes to JSON and XML, each fault in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+from data.case import DataError
+
+XML_NAME = "archehr-qa.xml"
+KEY_NAME = "archehr-qa_key.json"
+SAMPLES = Path(__file__).parent / "sample"
+
+
+def find_xml(path: Path) -> Path:
+    """The XML file DATA means: a folder that holds one, the file itself, or a shipped sample. Raises DataError."""
+    if not path.exists() and path.parts[:1] == ("sample",) and (SAMPLES / Path(*path.parts[1:])).is_dir():
+        path = SAMPLES / Path(*path.parts[1:])
+    if path.is_dir():
+        found = path / XML_NAME
+        if found.exists():
+            return found
+        others = sorted(path.glob("*.xml"))
+        if len(others) == 1:
+            return others[0]
+        what = f"has {len(others)} .xml files; name one" if others else f"holds no {XML_NAME}; name the .xml file"
+        raise DataError(f"{path}: the folder {what}")
+    if not path.exists():
+        raise DataError(
+            f"{path}: no such file or folder; DATA is a folder with {XML_NAME}, an .xml file, or sample/dev"
+        )
+    return path
+
+
+def find_key(xml_path: Path) -> Path | None:
+    """The key beside an XML file, if there is one."""
+    for name in (f"{xml_path.stem}_key.json", KEY_NAME if xml_path.name == XML_NAME else ""):
+        if name and (xml_path.parent / name).exists():
+            return xml_path.parent / name
+    return None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from error
+
+
+def read_json(path: Path) -> Any:
+    """The JSON of a file in any Unicode encoding. Raises DataError."""
+    raw = _read_bytes(path)
+    try:
+        # json.loads finds UTF-8, UTF-16 and UTF-32 by itself, but a BOM must go first.
+        return json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{path}: not valid JSON at line {error.lineno} ({error.msg}); is the file complete?"
+        ) from error
+    except RecursionError as error:
+        raise DataError(f"{path}: JSON nested too deeply to be a shared-task file") from error
+
+
+def read_xml(path: Path) -> Element:
+    """The root of an XML file that declares no entities. Raises DataError for anything that is not whole XML."""
+    import defusedxml
+    from defusedxml.ElementTree import fromstring
+
+    raw = _read_bytes(path)
+    if not raw.strip(b"\x00 \t\r\n\xef\xbb\xbf\xff\xfe"):
+        raise DataError(f"{path}: the file is empty; it should hold <annotations> with <case> elements")
+    try:
+        root = fromstring(raw)
+    except defusedxml.DefusedXmlException as error:
+        raise DataError(
+            f"{path}: refused, the XML declares entities or external references; remove its DOCTYPE"
+        ) from error
+    except (ParseError, UnicodeError, ValueError, LookupError) as error:
+        line = getattr(error, "position", (0,))[0]
+        where = f" at line {line}" if line else ""
+        cut = "truncated or not XML" if b"</annotations" not in raw.replace(b"\x00", b"") else "not well-formed XML"
+        raise DataError(f"{path}: {cut}{where}; get a complete copy of the file") from error
+    return root

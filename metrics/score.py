@@ -1,0 +1,211 @@
+"""Scores submissions: what `archehr score` prints and `archehr run` writes to scores.json."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from data.case import Case, DataError
+from data.files import find_key, find_xml, read_json, read_xml
+from data.shared_task import read_cases, read_key, select_cases
+from data.submission import read_submission
+from metrics.intervals import Interval, bootstrap
+from metrics.keys import key_of
+from metrics.leaderboard import CaseTable, mean_of
+from metrics.official import official_case_ids, official_score
+from metrics.predictions import check_cases, read_predictions
+from metrics.tables import Resources, Scored, build_table
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreResult:
+    """The scores of one submission. `table` holds the per-case numbers, for intervals and paired comparison.
+
+    `missing` names components that could not be computed and what to install or pass; then there is no
+    `overall_score`, and `mean` averages the components in `mean_of`. `unscorable` names cases for which a formula has
+    no value; they count 0 there. `notes` say what was cut, skipped or normalised.
+    """
+
+    subtask: int
+    table: CaseTable
+    intervals: dict[str, Interval]
+    missing: dict[str, str] = field(default_factory=dict)
+    unscorable: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def leaderboard(self) -> dict[str, float]:
+        """Scores under their official names, 0-100."""
+        return {name: score for name, score in self.table.leaderboard().items() if name != "mean"}
+
+    @property
+    def mean_of(self) -> list[str]:
+        """The official components that were averaged; empty for subtasks 2 and 4, which average nothing."""
+        return mean_of(self.table.columns, self.subtask) if self.subtask in (1, 3) else []
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the components in `mean_of` while some are missing, else None: then see `overall_score`."""
+        return self.table.leaderboard().get("mean")
+
+    @property
+    def per_case(self) -> list[dict[str, float | str]]:
+        """One record per case: id, counts or component scores."""
+        return self.table.per_case()
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints and scores.json holds."""
+        found: dict[str, Any] = {
+            "leaderboard": self.leaderboard,
+            "intervals": {name: interval.as_dict() for name, interval in self.intervals.items()},
+            "missing": self.missing,
+            "cases": len(self.table.case_ids),
+        }
+        if self.mean is not None:
+            found |= {"mean": self.mean, "mean_of": self.mean_of}
+        return found | {"unscorable": self.unscorable, "notes": self.notes}
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Table cells: score name, value, 95 % interval; what is missing last."""
+        rows = [
+            (self._label(name), f"{score:.2f}", self._bounds(name)) for name, score in self.table.leaderboard().items()
+        ]
+        return rows + [(name, "-", f"missing: {why}") for name, why in self.missing.items()]
+
+    def _label(self, name: str) -> str:
+        return f"mean of {', '.join(self.mean_of)}" if name == "mean" else name
+
+    def _bounds(self, name: str) -> str:
+        interval = self.intervals.get(name)
+        return f"{interval.low:.2f} to {interval.high:.2f}" if interval else ""
+
+
+def score_submission(
+    submission: Any,
+    cases: Sequence[Case],
+    subtask: int,
+    *,
+    wanted: Collection[str] | None = None,
+    resources: Resources | None = None,
+) -> ScoreResult:
+    """Scores a loaded submission against the gold of `cases`; it must hold each of them that has gold once.
+
+    Entries that are not `wanted` (case ids; None is all) are passed over unread, as in the official scripts.
+
+    Differs from the official script where that is at fault: a case that stands twice and an empty set of cases are
+    refused, citations kept as strings are read as lists, an empty text is scored and named. Submitted cases outside
+    `cases` are an error; cases without gold are skipped with a note. Raises DataError.
+    """
+    notes: list[str] = []
+    keys = {case.id: key for case in cases if (key := key_of(case, subtask)) is not None}
+    if not keys:
+        raise DataError(f"no case has a reference for subtask {subtask}; it needs {_NEEDS[subtask]}")
+    bare = {case.id for case in cases} - set(keys)
+    predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
+    ids = [case_id for case_id, _ in predictions]
+    if twice := sorted({str(i) for i in ids if ids.count(i) > 1}):
+        raise DataError(f"case {', '.join(twice)} stands twice; keep one (the official script would count both)")
+    check_cases(set(ids) - bare, keys)
+    if skipped := sorted(bare & set(ids)):
+        notes.append(f"not scored, the data has no reference for case {', '.join(skipped)}")
+    scored = build_table(subtask, [p for p in predictions if p[0] in keys], keys, resources or Resources())
+    return _result(subtask, scored, notes)
+
+
+def score_file(
+    submission: str | Path,
+    subtask: int,
+    *,
+    data: str | Path | None = None,
+    key: str | Path | None = None,
+    cases: str | None = None,
+    as_official: bool = False,
+    resources: Resources | None = None,
+) -> ScoreResult:
+    """The whole of `archehr score`: reads the files, keeps the cases of a list such as "1,4-9", scores.
+
+    A key alone is enough for subtasks 2 and 4, and for all of 3 but SARI. Raises DataError: one line.
+    """
+    if subtask not in _NEEDS:
+        raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
+    if data is None and key is None:
+        raise DataError("nothing to score against; pass --data DATA or --key KEY")
+    entries = read_submission(submission)
+    notes: list[str] = []
+    if as_official:
+        wanted = official_case_ids(cases.replace(",", " ").split() if cases else None, subtask)
+        raw_key, xml = _raw_key(subtask, data, key)
+        with _naming(submission):
+            scored = official_score(
+                subtask, entries, key=raw_key, xml=xml, wanted=wanted, resources=resources, notes=notes
+            )
+        return _result(subtask, scored, notes)
+    chosen = select_cases(_known_cases(data, key, notes), cases)
+    with _naming(submission):
+        result = score_submission(
+            entries, chosen, subtask, wanted=[case.id for case in chosen] if cases else None, resources=resources
+        )
+    return replace(result, notes=notes + result.notes)
+
+
+def score_run(
+    submissions: Mapping[int, Any], cases: Sequence[Case], *, resources: Resources | None = None
+) -> dict[str, Any]:
+    """scores.json of a run: {"subtask_N": the JSON of its ScoreResult} for every subtask the data can score.
+
+    `submissions` maps subtask -> loaded submission. A subtask whose references the data lacks is listed under
+    "not_scored" with the reason. Raises DataError for a faulty submission.
+    """
+    scores: dict[str, Any] = {}
+    not_scored: dict[str, str] = {}
+    for subtask, submission in sorted(submissions.items()):
+        if any(key_of(case, subtask) is not None for case in cases):
+            scores[f"subtask_{subtask}"] = score_submission(submission, cases, subtask, resources=resources).as_json()
+        else:
+            not_scored[f"subtask_{subtask}"] = f"the data does not hold {_NEEDS[subtask]}"
+    return scores | ({"not_scored": not_scored} if not_scored else {})
+
+
+_NEEDS = {
+    1: "clinician questions (archehr-qa.xml)",
+    2: "relevance labels (answers in the key)",
+    3: "clinician answers (clinician_answer_without_citations in the key)",
+    4: "citations (clinician_answer_sentences in the key)",
+}
+
+
+def _result(subtask: int, scored: Scored, notes: list[str]) -> ScoreResult:
+    # Only the official mode gets here with no case, and NaN has no interval.
+    intervals = bootstrap(scored.table) if scored.table.case_ids and scored.table.columns else {}
+    return ScoreResult(subtask, scored.table, intervals, scored.missing, scored.unscorable, notes)
+
+
+def _known_cases(data: str | Path | None, key: str | Path | None, notes: list[str]) -> list[Case]:
+    if data is not None:
+        return read_cases(data, key, notes=notes)
+    assert key is not None
+    return [Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items()]
+
+
+def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> tuple[Any, Element | None]:
+    """The parsed key and the XML root, each where the official script of the subtask reads it."""
+    path = find_xml(Path(data)) if data is not None else None
+    if subtask != 1 and key is None and path is not None:
+        key = find_key(path)
+        if key is None:
+            raise DataError(f"{path}: no key beside it; pass --key")
+    raw = read_json(Path(key)) if subtask != 1 and key is not None else None
+    return raw, read_xml(path) if path is not None and subtask in (1, 3) else None
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Puts the submission's name before what is wrong with it."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
