@@ -1,0 +1,84 @@
+"""Words as the extractive stages compare them: abbreviations written out, stemmed, with the concepts they name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+from program.extractive.abbreviations import expand
+from program.extractive.concepts import read_concepts
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LONGEST_CONCEPT = 4
+
+_STOP_WORDS = """
+a an the and or but if of in on at to for from by with as is are was were be been being am do does did done doing
+have has had having i me my mine we us our you your he him his she her hers it its they them their this that these
+those there here what which who whom whose how when where why will would can could should shall may might must not
+no nor so than then too very just also into over under up down about after before during while because until s t
+don dont didn didnt doesn doesnt isn isnt wasn wasnt won wont can't cant i'm im ive i've patient doctor doctors dr
+hospital told said say says saying got get getting one two please thank thanks know think hello hi any some all
+more most other only own same now still even ever day days time like going went go back mr ms mrs per
+"""
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and numbers, in order."""
+    return [w.lower().replace("’", "'") for w in _WORD.findall(text)]
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """A light English stem: plural, -ed, -ing, -ly off; enough to join "bleeding", "bleeds" and "bleed"."""
+    if word.endswith("'s"):
+        word = word[:-2]
+    if len(word) <= 4 and not word.endswith("s"):
+        return word
+    for suffix, replacement in (
+        ("sses", "ss"),
+        ("ies", "y"),
+        ("ied", "y"),
+        ("ing", ""),
+        ("edly", ""),
+        ("ed", ""),
+        ("ly", ""),
+        ("es", ""),
+        ("s", ""),
+    ):
+        if word.endswith(suffix) and not word.endswith(("ss", "us", "is")) and len(word) - len(suffix) >= 3:
+            word = word[: -len(suffix)] + replacement
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sle":
+        word = word[:-1]
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def stems(text: str) -> list[str]:
+    """Stems of every word of `text`, abbreviations written out, stop words included."""
+    return [stem(w) for w in words(expand(text))]
+
+
+@lru_cache(maxsize=20_000)
+def terms(text: str) -> tuple[str, ...]:
+    """What `text` is about: the stems of its content words and the concepts ("=kidney") they name."""
+    found = stems(text)
+    plain = [stem(w) for w in words(text)]
+    kept = [s for s in found if s not in _STOP_STEMS]
+    return tuple(kept + sorted(_concepts(found) | _concepts(plain)))
+
+
+@cache
+def _concept_index() -> dict[tuple[str, ...], frozenset[str]]:
+    return read_concepts(stems)
+
+
+def _concepts(found: list[str]) -> set[str]:
+    index = _concept_index()
+    names: set[str] = set()
+    for start in range(len(found)):
+        for size in range(1, _LONGEST_CONCEPT + 1):
+            names |= index.get(tuple(found[start : start + size]), frozenset())
+    return names
+
+
+_STOP_STEMS = frozenset(stem(w) for w in _STOP_WORDS.split())
