@@ -1,0 +1,225 @@
+"""make_lm: from a model's name to a dspy.LM whose every attempt is counted, paced, budgeted and checked."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from program.lm.cache import configure_cache
+from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
+from program.lm.policy import LMConfigError, is_loopback, local_only_asked, refuse_remote, without_userinfo
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # before DSPy's first look at it: no download
+
+import dspy
+from dspy.utils.callback import BaseCallback
+
+from program.lm.metered import Backend, Engine, MeteredEngine
+from program.lm.native import native_backend
+
+__all__ = [
+    "Backend",
+    "Budget",
+    "BudgetExceeded",
+    "LMConfigError",
+    "Ledger",
+    "accepts_temperature",
+    "at",
+    "budget_error",
+    "configure_cache",
+    "in_process",
+    "is_hosted",
+    "is_loopback",
+    "make_lm",
+    "metered_lm",
+    "where",
+]
+
+REASONING = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+# At DEBUG level this logger prints whole requests.
+logging.getLogger("dspy.clients.cache").setLevel(logging.INFO)
+
+
+class _CountCacheHits(BaseCallback):
+    """Books a call that came back without reaching the engine: DSPy's cache answered it."""
+
+    def __init__(self, engine: MeteredEngine) -> None:
+        self.engine = engine
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.engine.reached()
+
+    def on_lm_end(self, call_id: str, outputs: Any, exception: Exception | None = None) -> None:
+        if exception is None and not self.engine.reached():
+            self.engine.ledger.add(Count(cache_hits=1))
+
+
+def make_lm(
+    name: str,
+    *,
+    api_base: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 120,
+    num_retries: int = 3,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    reasoning: str | None = None,
+    context: int | None = None,
+    threads: int | None = None,
+    local_only: bool | None = None,
+    accept_model_version: bool = False,
+    safety: str = "BLOCK_NONE",
+    record: Path | None = None,
+    ledger: Ledger | None = None,
+    budget: Budget | None = None,
+    cache: bool = True,
+) -> dspy.LM:
+    """The LM called `name`, as `lm.ledger` counts it. Nothing is sent before its first call.
+
+    `gemini/MODEL` and `vertex_ai/gemini-MODEL` go through google-genai, `gguf:PATH` runs in this process (`context`
+    tokens, `threads`), `replay:FILE` answers from a recording, `knn` learns from its prompt alone; every other name
+    goes through DSPy's own engines, or through litellm where they do not know it. `timeout` is in seconds, for one
+    attempt; `record` appends every reply to a file. `lm.notes` holds what the user should be told, a line each.
+
+    Raises LMConfigError, before anything is sent, for a name, key, extra or endpoint that will not do.
+    """
+    if reasoning is not None and reasoning not in REASONING:
+        raise LMConfigError(f"--reasoning {reasoning}: give one of {', '.join(REASONING)}")
+    backend = _backend(
+        name,
+        api_base=api_base,
+        api_key=api_key,
+        timeout=timeout,
+        context=context,
+        threads=threads,
+        local_only=local_only_asked(local_only),
+        accept_model_version=accept_model_version,
+        safety=safety,
+    )
+    if budget is not None:
+        backend = _priced(name, backend, budget)
+    notes = [*backend.notes]
+    if reasoning is not None and not backend.reasoning:
+        notes.append(f"{name} is not known to take --reasoning; it is left out")
+        reasoning = None
+    if seed is not None and "seed" not in backend.params:
+        notes.append(f"{name} takes no seed; it is left out")
+        seed = None
+    if record is not None:
+        notes.append(f"recording to {record}: DSPy's cache is off, so that no reply is missing from it")
+    settings = {"max_tokens": max_tokens, "seed": seed, "reasoning_effort": reasoning}
+    return metered_lm(
+        name,
+        backend,
+        ledger=ledger,
+        budget=budget,
+        record=record,
+        notes=notes,
+        secret=api_key,
+        num_retries=num_retries,
+        cache=cache and record is None,
+        **{key: value for key, value in settings.items() if value is not None},
+    )
+
+
+def metered_lm(
+    name: str,
+    backend: Backend,
+    *,
+    ledger: Ledger | None = None,
+    budget: Budget | None = None,
+    record: Path | None = None,
+    notes: list[str] | None = None,
+    secret: str | None = None,
+    **settings: Any,
+) -> dspy.LM:
+    """A dspy.LM over any backend, wrapped as every LM of this program is; `settings` are dspy.LM's own."""
+    on_reply = None
+    if record is not None:
+        from program.lm.replay import Recorder
+
+        on_reply = Recorder(record).append
+    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secret)
+    # DSPy's cache key leaves out the engine and its endpoint. `metadata` is in the key and the engine takes it out
+    # of the request, so two servers under one model name never share an answer.
+    where_it_runs = {"endpoint": without_userinfo(backend.endpoint or ""), **backend.settings}
+    try:
+        lm = dspy.LM(name, engine=engine, callbacks=[_CountCacheHits(engine)], metadata=where_it_runs, **settings)
+    except (ValueError, dspy.LMConfigurationError) as exc:
+        raise LMConfigError(f"{name}: {exc}") from None
+    lm.ledger = engine.ledger
+    lm.notes = notes or []
+    return lm
+
+
+def is_hosted(lm: dspy.LM) -> bool:
+    """Whether prompts leave this machine."""
+    endpoint = lm.engine.backend.endpoint
+    return endpoint is not None and not is_loopback(endpoint)
+
+
+def accepts_temperature(lm: dspy.LM) -> bool:
+    """Whether a temperature may be sent at all (OpenAI's reasoning models and others answer it with an error)."""
+    return bool(lm.engine.backend.temperature)
+
+
+def _backend(
+    name: str,
+    *,
+    api_base: str | None,
+    api_key: str | None,
+    timeout: float,
+    context: int | None,
+    threads: int | None,
+    local_only: bool,
+    accept_model_version: bool,
+    safety: str,
+) -> Backend:
+    """The engine that the name asks for; with local_only, refused unless it stays on this machine."""
+    kind, _, path = name.partition(":")
+    if kind == "gguf" and path:
+        from program.lm.gguf import gguf_backend
+
+        return gguf_backend(Path(path), context, threads)
+    if kind == "replay" and path:
+        from program.lm.replay import replay_backend
+
+        return replay_backend(Path(path))
+    if name == "knn":
+        from program.lm.knn import KnnEngine
+
+        return in_process(KnnEngine())
+    if name.startswith(("gemini/", "gemini-", "vertex_ai/gemini-")):
+        from program.lm.gemini import gemini_backend
+
+        backend = gemini_backend(name, api_base, api_key, timeout, safety, accept_model_version)
+    else:
+        backend = native_backend(name, api_base, api_key, timeout, local_only)
+    if local_only:
+        refuse_remote(name, backend.endpoint)
+    return backend
+
+
+def in_process(engine: Engine, **fields: Any) -> Backend:
+    """A backend that runs in this process and costs nothing."""
+    return Backend(
+        engine,
+        endpoint=None,
+        price=Price(0, 0),
+        response_schema=bool(getattr(engine, "supports_response_schema", False)),
+        params=frozenset(getattr(engine, "supported_params", ())),
+        **fields,
+    )
+
+
+def _priced(name: str, backend: Backend, budget: Budget) -> Backend:
+    """With the prices that the user gave; refused where a cost limit could not be kept."""
+    if budget.price_in is not None and budget.price_out is not None and backend.endpoint is not None:
+        return replace(backend, price=Price(budget.price_in, budget.price_out))
+    if budget.max_cost is not None and backend.price is None:
+        raise LMConfigError(f"--max-cost: no price is known for {name}; give --price-in and --price-out per million")
+    return backend

@@ -1,0 +1,27 @@
+"""DSPy's reply cache, kept in a folder of its own that only the user can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from data.case import DataError
+
+
+def configure_cache(folder: Path) -> None:
+    """Keep replies in `folder` (made, mode 0700; files 0600), in memory and on disk, without unpickling anything
+    but plain data.
+
+    The process's umask becomes 077, for the cache's files are opened later and by other threads.
+    """
+    import dspy
+
+    os.umask(0o077)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as exc:
+        raise DataError(f"{folder}: the cache folder cannot be written ({exc.strerror}); choose another") from None
+    dspy.configure_cache(
+        enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=str(folder), restrict_pickle=True
+    )

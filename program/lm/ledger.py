@@ -1,0 +1,198 @@
+"""What the LM calls took (calls, tokens, cost; per stage and per case) and the budgets that stop a run in time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field
+
+Place = tuple[str | None, str | None]  # (case id, stage)
+
+where: ContextVar[Place] = ContextVar("archehr_where", default=(None, None))
+
+
+@contextmanager
+def at(case_id: str | None = None, stage: str | None = None) -> Iterator[None]:
+    """Book the LM calls made inside on this case and stage; what is not given stays as it is outside."""
+    case, outer_stage = where.get()
+    token = where.set((case_id if case_id is not None else case, stage if stage is not None else outer_stage))
+    try:
+        yield
+    finally:
+        where.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of one reply as billed: `input` includes `cached`, `output` includes `thinking`."""
+
+    input: int = 0
+    output: int = 0
+    thinking: int = 0
+    cached: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens. `cached` is the price of cached input where it differs."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def cost(self, tokens: Tokens) -> float:
+        cached_price = self.input if self.cached is None else self.cached
+        fresh = tokens.input - tokens.cached
+        return (fresh * self.input + tokens.cached * cached_price + tokens.output * self.output) / 1e6
+
+
+@dataclass(slots=True)
+class Count:
+    """Sums over attempts. `failed` counts attempts that gave no usable reply, `unmetered` replies whose server
+    reported no usage; `cost` is None once one attempt's cost is unknown."""
+
+    calls: int = 0
+    retries: int = 0
+    failed: int = 0
+    cache_hits: int = 0
+    unmetered: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_thinking: int = 0
+    tokens_cached: int = 0
+    cost: float | None = 0.0
+
+    def add(self, other: Count) -> None:
+        for name in self.__slots__:
+            if name != "cost":
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+
+
+class Ledger:
+    """Every attempt of every LM that shares it, thread-safe. A reply from DSPy's cache is a `cache_hits`, not a
+    call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[Place, Count] = {}
+        self._models: dict[str, int] = {}
+
+    def add(self, entry: Count, model: str | None = None) -> None:
+        """Book `entry` where the caller is (see `at`); `model` is the version that the reply names."""
+        with self._lock:
+            self._counts.setdefault(where.get(), Count()).add(entry)
+            if model:
+                self._models[model] = self._models.get(model, 0) + 1
+
+    def totals(self) -> dict[str, int | float | None]:
+        """Sums over all attempts; `cost` in US dollars, None where unknown."""
+        return self._sum(lambda place: None).get(None) or asdict(Count())
+
+    def by_stage(self) -> dict[str | None, dict[str, int | float | None]]:
+        """`totals` per stage; None stands for calls made outside of a stage."""
+        return self._sum(lambda place: place[1])
+
+    def by_case(self) -> dict[str | None, dict[str, int | float | None]]:
+        """`totals` per case id; None stands for calls made outside of a case."""
+        return self._sum(lambda place: place[0])
+
+    def models(self) -> dict[str, int]:
+        """How many replies each model version gave, as the replies name it."""
+        with self._lock:
+            return dict(self._models)
+
+    def _sum(self, group: Callable[[Place], str | None]) -> dict[str | None, dict[str, int | float | None]]:
+        sums: dict[str | None, Count] = {}
+        with self._lock:
+            for place, count in self._counts.items():
+                sums.setdefault(group(place), Count()).add(count)
+        return {name: asdict(count) for name, count in sums.items()}
+
+
+class BudgetExceeded(RuntimeError):
+    """The next call would pass a limit. No byte of it was sent, and no later call under this budget is."""
+
+
+def budget_error(exc: BaseException | None) -> BudgetExceeded | None:
+    """The BudgetExceeded in `exc` or its causes. DSPy wraps whatever an engine raises in an LMUnexpectedError."""
+    while exc is not None:
+        if isinstance(exc, BudgetExceeded):
+            return exc
+        exc = exc.__cause__
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The most that one call is taken to use, set aside before it is sent."""
+
+    calls: int
+    tokens: int
+    cost: float
+
+
+@dataclass
+class Budget:
+    """Limits shared by all LMs of a run; None is no limit. Prices are US dollars per million tokens and win over
+    the snapshot's.
+
+    A call first sets aside the most it can use (see `MeteredEngine`); where that does not fit beside the calls in
+    flight it waits for them, and where it does not fit at all the budget is spent and `stopped` says why.
+    """
+
+    max_calls: int | None = None
+    max_tokens_total: int | None = None
+    max_cost: float | None = None
+    price_in: float | None = None
+    price_out: float | None = None
+    stopped: str | None = field(default=None, init=False)
+    calls: int = field(default=0, init=False)
+    tokens: int = field(default=0, init=False)
+    cost: float = field(default=0.0, init=False)
+    _held: list[Need] = field(default_factory=list, init=False, repr=False)
+    _turn: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
+
+    def reserve(self, need: Need) -> None:
+        """Set `need` aside, waiting for calls in flight where they may leave room; else raise BudgetExceeded."""
+        with self._turn:
+            while True:
+                self.stopped = self.stopped or self._passed(need, [])
+                if self.stopped is not None:
+                    self._turn.notify_all()
+                    raise BudgetExceeded(self.stopped)
+                if self._passed(need, self._held) is None:
+                    self._held.append(need)
+                    return
+                self._turn.wait()
+
+    def settle(self, need: Need, tokens: int, cost: float) -> None:
+        """Book what the call for which `need` was set aside really used."""
+        with self._turn:
+            self._held.remove(need)
+            self.calls += need.calls
+            self.tokens += tokens
+            self.cost += cost
+            self._turn.notify_all()
+
+    def _passed(self, need: Need, held: list[Need]) -> str | None:
+        """Which limit `need` would pass with `held` in flight, as a sentence, or None."""
+        calls = self.calls + sum(n.calls for n in held)
+        if self.max_calls is not None and calls + need.calls > self.max_calls:
+            return f"--max-calls {self.max_calls} is reached"
+        tokens = self.tokens + sum(n.tokens for n in held)
+        if self.max_tokens_total is not None and tokens + need.tokens > self.max_tokens_total:
+            return (
+                f"--max-tokens-total {self.max_tokens_total}: {self.tokens} are used and the next call may take "
+                f"{need.tokens}"
+            )
+        cost = self.cost + sum(n.cost for n in held)
+        if self.max_cost is not None and cost + need.cost > self.max_cost:
+            return f"--max-cost {self.max_cost:g}: {self.cost:.4f} is spent and the next call may take {need.cost:.4f}"
+        return None

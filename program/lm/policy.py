@@ -1,0 +1,64 @@
+"""Where an LM may be reached: the loopback test and the refusals of --local-only."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from urllib.parse import urlsplit
+
+from data.case import DataError
+
+
+class LMConfigError(DataError):
+    """An LM that cannot be made as asked. One line with the remedy; never holds a key."""
+
+
+def is_loopback(url: str) -> bool:
+    """True where `url` can only lead to this machine: localhost, 127.0.0.0/8 or ::1, spelled plainly.
+
+    Spellings on which URL parsers disagree (backslashes, blanks, short forms such as 127.1) count as elsewhere.
+    """
+    if any(c == "\\" or c.isspace() or not c.isprintable() for c in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    if parts.scheme not in ("http", "https") or not host:
+        return False
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def local_only_asked(flag: bool | None) -> bool:
+    """`flag` where given, else whether ARCHEHR_LOCAL_ONLY is set to anything but 0, false or no."""
+    if flag is not None:
+        return flag
+    return os.environ.get("ARCHEHR_LOCAL_ONLY", "").strip().lower() not in ("", "0", "false", "no")
+
+
+def refuse_remote(name: str, endpoint: str | None) -> None:
+    """Raise LMConfigError unless `endpoint` is on this machine. None is an LM inside this process."""
+    if endpoint is None or is_loopback(endpoint):
+        return
+    place = f"the endpoint {without_userinfo(endpoint)}" if endpoint else "a hosted endpoint"
+    raise LMConfigError(
+        f"--local-only: {name} is reached at {place}; use a server on this machine (--api-base "
+        "http://127.0.0.1:PORT/v1), gguf:PATH, or no LM at all"
+    )
+
+
+def without_userinfo(url: str) -> str:
+    """`url` without user name, password, query and fragment, which may be secrets."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "(unreadable URL)"
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    return f"{parts.scheme}://{host}{port}{parts.path}"
