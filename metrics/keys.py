@@ -91,8 +91,18 @@ def official_keys(subtask: int, key: Any, root: Element | None, wanted: Collecti
     if subtask == 3:
         return _official_answers(key, root, wanted)
     read = _official_evidence if subtask == 2 else _official_alignment
+    return _official_entries(key, read, wanted)
+
+
+def _official_entries(key: Any, read: Callable[[Any], Any], wanted: Collection[str] | None) -> dict[Any, Any]:
+    keys = {}
     with one_line("the key"):
-        return {entry["case_id"]: read(entry) for entry in key if not wanted or entry["case_id"] in wanted}
+        entries = list(enumerate(key, 1))
+    for position, entry in entries:
+        with one_line(f"entry {position} of the key"):
+            if not wanted or entry["case_id"] in wanted:
+                keys[entry["case_id"]] = read(entry)
+    return keys
 
 
 def _official_evidence(entry: dict[str, Any]) -> EvidenceKey:
@@ -123,9 +133,7 @@ def _official_questions(cases: Sequence[Element], wanted: Collection[str] | None
 
 
 def _official_answers(key: Any, root: Element | None, wanted: Collection[str] | None) -> dict[Any, Any]:
-    field = "clinician_answer_without_citations"
-    with one_line("the key"):
-        texts = {e["case_id"]: e[field].strip() for e in key if not wanted or e["case_id"] in wanted}
+    texts = _official_entries(key, lambda entry: entry["clinician_answer_without_citations"].strip(), wanted)
     sources = _official_texts(_cases_below(root), "patient_narrative", wanted)
     return {case_id: TextKey(text, sources.get(case_id)) for case_id, text in texts.items()}
 

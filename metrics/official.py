@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from data.case import DataError
 from metrics.keys import official_keys
 from metrics.leaderboard import IN_OVERALL, ROUGE, text_table
-from metrics.predictions import check_cases, read_predictions
+from metrics.predictions import WORD_LIMIT, check_cases, read_predictions
 from metrics.tables import Resources, Scored, build_table
 
 
@@ -45,12 +45,9 @@ def official_score(
     Subtask 1 needs `xml` (the root of archehr-qa.xml), 2 and 4 `key` (the parsed key), 3 both. Components whose
     model is not there are missing, where the official script would stop. Raises DataError.
     """
-    noted: list[str] = []
-    predictions = read_predictions(submission, subtask, wanted=wanted, notes=noted)
-    if empty := [note for note in noted if "is empty" in note]:
-        raise DataError(empty[0])
-    if notes is not None:
-        notes.extend(noted)
+    predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
+    if subtask in WORD_LIMIT and (empty := [case_id for case_id, text in predictions if not text]):
+        raise DataError(f"case {empty[0]}: the prediction is empty; the official script stops here")
     keys = official_keys(subtask, key, xml, wanted)
     check_cases([case_id for case_id, _ in predictions], keys)
     if subtask == 3 and (bare := [case_id for case_id in keys if keys[case_id].source is None]):

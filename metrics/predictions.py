@@ -31,7 +31,7 @@ def read_predictions(
                 continue
             hash(case_id)
             prediction = entry["prediction"]
-        where = f"case {case_id}"
+        where = f"case {_shown(case_id)}"
         if subtask == 2:
             found.append((case_id, _ids(prediction, where)))
         elif subtask == 4:
@@ -39,6 +39,13 @@ def read_predictions(
         else:
             found.append((case_id, _text(prediction, where, WORD_LIMIT[subtask], notes if notes is not None else [])))
     return found
+
+
+def cut_words(text: str, limit: int) -> str:
+    """The text without outer whitespace, and without the words after `limit`, as the official loaders cut it."""
+    words = text.split()
+    # Joining with blanks loses line breaks, which changes rougeLsum; so does the official script.
+    return " ".join(words[:limit]) if len(words) > limit else text.strip()
 
 
 def check_cases(submitted: Collection[Any], expected: Collection[Any]) -> None:
@@ -76,7 +83,7 @@ def one_line(where: str) -> Iterator[None]:
 
 
 def _enumerated(submission: Any) -> list[tuple[int, Any]]:
-    with one_line("the submission is not a list of cases"):
+    with one_line("the submission"):
         return list(enumerate(submission, 1))
 
 
@@ -107,17 +114,24 @@ def _link(item: Any, where: str) -> tuple[str, list[str]]:
 def _text(prediction: Any, where: str, limit: int, notes: list[str]) -> str:
     if not isinstance(prediction, str):
         raise DataError(f"{where}: prediction must be a string")
-    text = prediction.strip()
-    words = text.split()
-    if not text:
+    words = len(prediction.split())
+    if not words:
         notes.append(f"{where}: the prediction is empty; the official script would refuse the whole submission")
-    if len(words) > limit:
-        notes.append(f"{where}: {len(words)} words, cut to {limit} as the official script does")
-        # Joining with blanks loses line breaks, which changes rougeLsum; so does the official script.
-        text = " ".join(words[:limit])
-    return text
+    if words > limit:
+        notes.append(f"{where}: {words} words, cut to {limit} as the official script does")
+    return cut_words(prediction, limit)
 
 
 def _listed(ids: Collection[Any], most: int = 40) -> str:
-    shown = sorted(map(str, ids))
-    return ", ".join(i or '""' for i in shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+    shown = sorted(map(_shown, ids), key=lambda i: (len(i), i))
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
+def _shown(case_or_sentence_id: Any) -> str:
+    """An id as an error may print it: marked where it only looks right, and never a whole sentence of the note."""
+    if not isinstance(case_or_sentence_id, str):
+        return f"{str(case_or_sentence_id)[:12]} (not a string)"
+    if len(case_or_sentence_id) > 24:
+        return f"(a text of {len(case_or_sentence_id)} characters)"
+    odd = not case_or_sentence_id or case_or_sentence_id != case_or_sentence_id.strip()
+    return repr(case_or_sentence_id) if odd else case_or_sentence_id
