@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from data.case import DataError
 
 StageName = Literal["reformulate", "score", "generate", "align"]
 STAGES: tuple[StageName, ...] = ("reformulate", "score", "generate", "align")
@@ -13,6 +16,14 @@ STAGES: tuple[StageName, ...] = ("reformulate", "score", "generate", "align")
 NoticeKind = Literal[
     "lm_failed", "retried", "missing_ids", "unknown_ids", "relaxed_cut", "cut_words", "empty", "repaired"
 ]
+
+
+def parse_stages(text: str) -> frozenset[StageName]:
+    """ "score,align" or "all" -> stage names. Raises DataError for a name that is no stage."""
+    names = STAGES if text == "all" else tuple(text.replace(" ", "").split(","))
+    if unknown := [n for n in names if n not in STAGES]:
+        raise DataError(f"--stages {text}: no stage {shorten(unknown)}; the stages are {', '.join(STAGES)}")
+    return frozenset(s for s in STAGES if s in names)
 
 
 class SentenceScore(BaseModel):
@@ -43,3 +54,8 @@ class Notice:
 
     def as_dict(self) -> dict[str, str]:
         return asdict(self)
+
+
+def shorten(ids: Sequence[str], most: int = 8) -> str:
+    """Ids for a message: the first `most`, and how many more."""
+    return ", ".join(ids[:most]) + (f" and {len(ids) - most} more" if len(ids) > most else "")

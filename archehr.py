@@ -1,0 +1,305 @@
+"""The door: the public API (read_cases, GroundedQA, load_program, make_lm, run_cases) and the `archehr` command."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json as jsonlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from data.case import Case, DataError
+from data.shared_task import read_cases, select_cases
+from data.submission import read_submission, validate_submission
+
+if TYPE_CHECKING:
+    from program.lm import make_lm
+    from program.pipeline import GroundedQA
+    from program.run import RunResult, run_cases
+    from program.state import load_program
+
+__version__ = "0.1.0"
+__all__ = ["GroundedQA", "load_program", "make_lm", "read_cases", "run_cases"]
+
+_LAZY = {
+    "GroundedQA": "program.pipeline",
+    "load_program": "program.state",
+    "make_lm": "program.lm",
+    "run_cases": "program.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The API that needs DSPy is imported at first use, so that `archehr --help` stays quick."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'archehr' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+app = typer.Typer(
+    name="archehr",
+    help="Answer a patient's question from a clinical note, and show the evidence.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+DataArg = Annotated[str, typer.Argument(metavar="DATA", help="a folder, an .xml file, sample/dev or sample/test")]
+ProgramOpt = Annotated[
+    str | None,
+    typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
+]
+CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
+KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="print JSON")]
+OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM]")]
+PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
+
+
+def _lm(help: str, **more: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel="Language model", **more)
+
+
+@dataclass
+class LMOptions:
+    """The options that every command which calls an LM shares."""
+
+    lm: Annotated[
+        str | None, _lm("gemini/MODEL, openai/MODEL, gguf:PATH, replay:FILE, knn, …", envvar="ARCHEHR_LM")
+    ] = None
+    api_base: Annotated[str | None, _lm("address of an OpenAI-compatible server")] = None
+    reasoning: Annotated[str | None, _lm("thinking effort: none, minimal, low, medium, high, max")] = None
+    seed: Annotated[int | None, _lm("sampling seed")] = None
+    max_tokens: Annotated[int | None, _lm("most tokens of one reply, thinking included")] = None
+    timeout: Annotated[float, _lm("seconds for one call")] = 120.0
+    retries: Annotated[int, _lm("attempts after a transient error")] = 3
+    max_calls: Annotated[int | None, _lm("stop before more calls than this")] = None
+    max_tokens_total: Annotated[int | None, _lm("stop before more tokens than this")] = None
+    max_cost: Annotated[float | None, _lm("stop before a higher cost in US dollars")] = None
+    price_in: Annotated[float | None, _lm("dollars per million input tokens, where unknown")] = None
+    price_out: Annotated[float | None, _lm("dollars per million output tokens, where unknown")] = None
+    local_only: Annotated[bool, _lm("refuse every endpoint that is not this machine", envvar="ARCHEHR_LOCAL_ONLY")] = (
+        False
+    )
+    accept_model_version: Annotated[bool, _lm("accept an answer from another model than asked for")] = False
+    safety: Annotated[str, _lm("Gemini safety threshold")] = "BLOCK_NONE"
+    context: Annotated[int | None, _lm("gguf: context size in tokens")] = None
+    threads: Annotated[int | None, _lm("gguf: CPU threads")] = None
+    record: Annotated[Path | None, _lm("append every request and reply to this file, for replay:FILE")] = None
+
+    def make(self) -> Any:
+        """The dspy.LM, or None without a name. Its notes go to stderr."""
+        if self.lm is None:
+            return None
+        from program.lm import Budget, make_lm
+
+        budget = Budget(
+            max_calls=self.max_calls,
+            max_tokens_total=self.max_tokens_total,
+            max_cost=self.max_cost,
+            price_in=self.price_in,
+            price_out=self.price_out,
+        )
+        lm = make_lm(
+            self.lm,
+            api_base=self.api_base,
+            timeout=self.timeout,
+            num_retries=self.retries,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            reasoning=self.reasoning,
+            context=self.context,
+            threads=self.threads,
+            local_only=self.local_only,
+            accept_model_version=self.accept_model_version,
+            safety=self.safety,
+            record=self.record,
+            budget=budget,
+        )
+        for note in getattr(lm, "notes", []):
+            say(note)
+        return lm
+
+
+def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of LMOptions; it receives them as the keyword `lm_options`."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [
+        p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != "lm_options"
+    ]
+    lm_hints = get_type_hints(LMOptions, include_extras=True)
+    shared = [
+        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=lm_hints[f.name])
+        for f in fields(LMOptions)
+    ]
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> Any:
+        options = LMOptions(**{f.name: given.pop(f.name) for f in fields(LMOptions)})
+        return command(**given, lm_options=options)
+
+    wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
+    return wrapper
+
+
+def say(line: str) -> None:
+    """Progress and notices go to stderr; stdout carries results."""
+    typer.echo(line, err=True)
+
+
+def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> tuple[list[Case], list[Case]]:
+    """All cases of DATA, and the ones wanted; what the reader normalised goes to stderr."""
+    notes: list[str] = []
+    cases = read_cases(data, key, notes=notes)
+    for note in notes:
+        say(note)
+    return cases, select_cases(cases, wanted)
+
+
+def load(name: str | None, lm: Any, preset: str | None = None) -> Any:
+    """The program asked for, else handwritten with an LM and extractive without."""
+    from program.settings import PRESETS
+    from program.state import load_program
+
+    if preset is not None and preset not in PRESETS:
+        raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
+    return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None)
+
+
+@app.command()
+@with_lm_options
+def run(
+    data: DataArg,
+    *,
+    program: ProgramOpt = None,
+    out: OutOpt = None,
+    key: KeyOpt = None,
+    cases: CasesOpt = None,
+    question: Annotated[str, typer.Option(help="own or given: which question stages 2-4 work on")] = "own",
+    stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
+    preset: PresetOpt = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
+    json: JsonOpt = False,
+    lm_options: LMOptions,
+) -> None:
+    """Answer every case of DATA; write submissions, a journal, and scores if there is a key.
+
+    The same command resumes an interrupted run.
+    """
+    from program.display import RunDisplay, default_folder, print_run
+    from program.run import run_cases
+    from program.types import parse_stages
+
+    everything, wanted = read_data(data, key, cases)
+    if question not in ("own", "given"):
+        raise DataError(f"--question {question}: it is own or given")
+    chosen_stages = parse_stages(stages)
+    lm = lm_options.make()
+    loaded = load(program, lm, preset)
+    folder = out or default_folder(data, loaded.name, lm_options.lm)
+    with RunDisplay(len(wanted)) as display:
+        result: RunResult = run_cases(
+            wanted,
+            loaded,
+            lm,
+            out=folder,
+            all_cases=everything,
+            data_name=data,
+            question=question,  # type: ignore[arg-type]
+            stages=chosen_stages,
+            workers=workers,
+            fresh=fresh,
+            on_case=display.case_done,
+        )
+    for note in result.notes:
+        say(note)
+    print_run(result, as_json=json)
+    if result.manifest.get("lm_never_answered"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def validate(
+    submission: Annotated[Path, typer.Argument(help="a submission file, or a run folder")],
+    data: Annotated[str, typer.Option(help="the data it answers")],
+    subtask: Annotated[int | None, typer.Option(min=1, max=4, help="1-4 [read from the file name]")] = None,
+    cases: CasesOpt = None,
+    json: JsonOpt = False,
+) -> None:
+    """Is this submission acceptable? No key is needed. Exit 1 if it has faults."""
+    _, wanted = read_data(data, wanted=cases)
+    files = sorted(submission.glob("submission_subtask_?.json")) if submission.is_dir() else [submission]
+    if not files:
+        raise DataError(f"{submission}: the folder holds no submission_subtask_N.json; did its run finish?")
+    reports = {}
+    for path in files:
+        number = subtask or _subtask_of(path)
+        reports[path.name] = report = validate_submission(read_submission(path), wanted, number)
+        if not json:
+            for line in report.faults:
+                typer.echo(f"{path}: fault: {line}")
+            for line in report.warnings:
+                typer.echo(f"{path}: warning: {line}")
+            typer.echo(f"{path}: subtask {number}: {'acceptable' if report.ok else 'not acceptable'}")
+    if json:
+        found = {name: {"ok": r.ok, "faults": r.faults, "warnings": r.warnings} for name, r in reports.items()}
+        typer.echo(jsonlib.dumps(found, indent=1))
+    if not all(r.ok for r in reports.values()):
+        raise typer.Exit(1)
+
+
+def _subtask_of(path: Path) -> int:
+    digits = [c for c in path.stem if c in "1234"]
+    if "subtask" not in path.stem or len(digits) != 1:
+        raise DataError(f"{path}: which subtask is it? pass --subtask 1, 2, 3 or 4")
+    return int(digits[0])
+
+
+@app.command()
+def show(
+    program: Annotated[str, typer.Argument(help="zero_shot, handwritten, or a program file")],
+    stage: Annotated[str | None, typer.Option(help="only this stage")] = None,
+    case: Annotated[str | None, typer.Option(help="fill the prompts in from this case")] = None,
+    data: Annotated[str, typer.Option(help="the data that --case is in")] = "sample/dev",
+    json: JsonOpt = False,
+) -> None:
+    """Print the messages of each stage as they are sent."""
+    from program.show import show_program
+
+    chosen = select_cases(read_cases(data), case)[0] if case else None
+    typer.echo(show_program(program, stage=stage, case=chosen, as_json=json))
+
+
+def main() -> None:
+    """Run the command; bad input and unusable LMs end in one line and exit 2, interruptions in 130."""
+    from program.stops import explain_stop
+
+    try:
+        app()
+    except DataError as error:
+        say(f"archehr: {error}")
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        stop = explain_stop(error)
+        if stop is None:
+            raise
+        say(f"archehr: {stop.line}")
+        sys.exit(stop.exit_code)
+
+
+if __name__ == "__main__":
+    main()

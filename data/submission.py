@@ -1,0 +1,156 @@
+"""Writes submissions, and says without a key whether the organisers would accept one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from data.case import Case, DataError
+
+SUBTASKS = (1, 2, 3, 4)
+WORD_LIMITS = {1: 15, 3: 75}
+
+
+@dataclass(slots=True)
+class Validation:
+    """`faults` make a submission unacceptable; `warnings` are what the official scorer changes without a word."""
+
+    faults: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults
+
+
+def write_submission(path: str | Path, subtask: int, predictions: Mapping[str, Any]) -> None:
+    """Write {case id: prediction} as the official JSON array, 0600, whole or not at all. Raises DataError.
+
+    A prediction is text (subtasks 1, 3), a list of note ids (2), or a list of (answer id, note ids) pairs (4).
+    """
+    entries = [{"case_id": case_id, "prediction": _as_json(subtask, p)} for case_id, p in predictions.items()]
+    write_private(Path(path), json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the file `path` by `text`, readable by its owner alone, whole or not at all. Raises DataError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+            out.write(text)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
+
+
+def read_submission(path: str | Path) -> list[Any]:
+    """The JSON array of a submission file, unchecked beyond that. Raises DataError."""
+    path = Path(path)
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; name a submission such as submission_subtask_2.json") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{path}: not valid JSON; a submission is a JSON array in UTF-8") from None
+    if not isinstance(entries, list):
+        raise DataError(f"{path}: a submission is a JSON array of cases; this is {type(entries).__name__}")
+    return entries
+
+
+def validate_submission(submission: Sequence[Any], cases: Sequence[Case], subtask: int) -> Validation:
+    """Check a loaded submission against the cases; no key needed.
+
+    Beyond the official check: every case exactly once, and in subtask 4 every given answer sentence present.
+    """
+    if subtask not in SUBTASKS:
+        raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
+    report = Validation()
+    known = {c.id: c for c in cases}
+    seen: set[str] = set()
+    for position, entry in enumerate(submission, 1):
+        case_id = entry.get("case_id") if isinstance(entry, dict) else None
+        if not isinstance(case_id, str):
+            report.faults.append(f'entry {position}: needs a "case_id" that is a string')
+        elif case_id not in known:
+            report.faults.append(f"case {case_id[:40]}: not in the data")
+        elif case_id in seen:
+            report.faults.append(f"case {case_id}: stands twice")
+        elif "prediction" not in entry:
+            report.faults.append(f'case {case_id}: has no "prediction"')
+        else:
+            _check_prediction(entry["prediction"], known[case_id], subtask, report)
+        if isinstance(case_id, str):
+            seen.add(case_id)
+    report.faults += [f"case {i}: missing from the submission" for i in known if i not in seen]
+    return report
+
+
+def _check_prediction(prediction: Any, case: Case, subtask: int, report: Validation) -> None:
+    if subtask in WORD_LIMITS:
+        _check_text(prediction, case, WORD_LIMITS[subtask], report)
+    elif not isinstance(prediction, list):
+        report.faults.append(f"case {case.id}: the prediction must be an array")
+    elif subtask == 2:
+        _check_note_ids(prediction, case, "prediction", report)
+    else:
+        _check_links(prediction, case, report)
+
+
+def _check_text(prediction: Any, case: Case, limit: int, report: Validation) -> None:
+    if not isinstance(prediction, str):
+        report.faults.append(f"case {case.id}: the prediction must be a string")
+    elif not prediction.strip():
+        report.faults.append(f"case {case.id}: the prediction is empty")
+    elif (words := len(prediction.split())) > limit:
+        report.warnings.append(f"case {case.id}: {words} words; the official scorer cuts at {limit}")
+
+
+def _check_note_ids(ids: Any, case: Case, where: str, report: Validation) -> None:
+    if not isinstance(ids, list) or not all(isinstance(i, str) for i in ids):
+        report.faults.append(f"case {case.id}: {where} must be an array of sentence ids that are strings")
+        return
+    known = {s.id for s in case.sentences}
+    if unknown := sorted({i for i in ids if i not in known}):
+        report.faults.append(f"case {case.id}: {where} has ids that the note does not have: {_listed(unknown)}")
+    if len(set(ids)) < len(ids):
+        report.warnings.append(f"case {case.id}: {where} repeats an id; repeats do not count")
+
+
+def _check_links(links: list[Any], case: Case, report: Validation) -> None:
+    given = {a.id for a in case.answer_sentences}
+    seen: set[str] = set()
+    for link in links:
+        answer_id = link.get("answer_id") if isinstance(link, dict) else None
+        if not isinstance(answer_id, str) or not answer_id:
+            report.faults.append(f'case {case.id}: a link needs an "answer_id" that is a string')
+            continue
+        if given and answer_id not in given:
+            report.faults.append(f"case {case.id}: answer id {answer_id[:40]} is not in the data")
+        if answer_id in seen:
+            report.warnings.append(f"case {case.id}: answer id {answer_id[:40]} stands twice; the links are joined")
+        seen.add(answer_id)
+        _check_note_ids(link.get("evidence_id"), case, f"evidence_id of answer {answer_id[:40]}", report)
+    if missing := sorted(given - seen):
+        report.faults.append(f"case {case.id}: answer sentence {_listed(missing)} is missing")
+    if not given:
+        report.warnings.append(f"case {case.id}: the data has no answer sentences, so answer ids were not checked")
+
+
+def _listed(ids: Sequence[str], most: int = 5) -> str:
+    return ", ".join(i[:40] for i in ids[:most]) + (" and more" if len(ids) > most else "")
+
+
+def _as_json(subtask: int, prediction: Any) -> Any:
+    if subtask in WORD_LIMITS:
+        return str(prediction)
+    if subtask == 2:
+        return list(prediction)
+    return [{"answer_id": a, "evidence_id": list(ids)} for a, ids in prediction]

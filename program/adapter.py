@@ -1,0 +1,74 @@
+"""The one adapter every stage uses: DSPy's JSONAdapter that tells when a reply was not the JSON it should be."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, get_args, get_origin
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+from pydantic import BaseModel, ValidationError
+
+ADAPTER_NAME = "JSONAdapter"
+
+
+class TellingJSONAdapter(dspy.JSONAdapter):
+    """DSPy closes cut lists and drops stray text without a word, and one bad entry fails a whole list.
+
+    Here bad entries of a list are dropped one by one, and `repairs` says what was done; the stage turns that into
+    a notice. The messages sent are JSONAdapter's own. One instance serves one call.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.repairs: list[str] = []
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        if not _is_json_object(completion):
+            self.repairs.append("the reply was not plain JSON")
+        try:
+            return super().parse(signature, completion)
+        except AdapterParseError as error:
+            kept = self._keep_valid_entries(signature, error)
+            if kept is None:
+                raise
+            return kept
+
+    def _keep_valid_entries(self, signature: Any, error: AdapterParseError) -> dict[str, Any] | None:
+        fields = getattr(error, "parsed_result", None)
+        if not isinstance(fields, dict) or set(fields) != set(signature.output_fields):
+            return None
+        kept: dict[str, Any] = {}
+        for name, field in signature.output_fields.items():
+            entries, model = fields[name], _entry_model(field.annotation)
+            if model is None or not isinstance(entries, list):
+                return None
+            valid = [v for v in (_validated(model, e) for e in entries) if v is not None]
+            if not valid:
+                return None
+            self.repairs.append(f"{len(entries) - len(valid)} malformed entries of {name} dropped")
+            kept[name] = valid
+        return kept
+
+
+def _is_json_object(text: str) -> bool:
+    fenced = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", text or "", re.DOTALL)
+    try:
+        return isinstance(json.loads(fenced[1] if fenced else text), dict)
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _entry_model(annotation: Any) -> type[BaseModel] | None:
+    if get_origin(annotation) is not list:
+        return None
+    (entry,) = get_args(annotation)
+    return entry if isinstance(entry, type) and issubclass(entry, BaseModel) else None
+
+
+def _validated(model: type[BaseModel], entry: Any) -> BaseModel | None:
+    try:
+        return model.model_validate(entry)
+    except ValidationError:
+        return None

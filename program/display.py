@@ -1,0 +1,88 @@
+"""Progress on stderr and the closing table of a run on stdout."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from program.records import CaseRecord
+    from program.run import RunResult
+
+
+class RunDisplay:
+    """A progress bar; where stderr is no terminal, nothing."""
+
+    def __init__(self, total: int, what: str = "cases") -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task(what, total=total)
+
+    def __enter__(self) -> RunDisplay:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def case_done(self, record: CaseRecord, number: int) -> None:
+        self._progress.advance(self._task)
+
+
+def default_folder(data: str, program: str, lm: str | None) -> Path:
+    """runs/DATA-PROGRAM-LM, so that the same command finds its own folder again."""
+    parts = [data.removesuffix("archehr-qa.xml").rstrip("/"), Path(program).stem, lm or ""]
+    return Path("runs") / "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
+
+
+def print_run(result: RunResult, *, as_json: bool) -> None:
+    """The closing table (or run.json and the file names as JSON) on stdout."""
+    if as_json:
+        files = {str(n): str(p) for n, p in result.files.items()}
+        print(json.dumps({**result.manifest, "files": files, "resumed_cases": result.resumed}, indent=1))
+        return
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _rows(result):
+        table.add_row(name, value)
+    Console(soft_wrap=True).print(table)
+
+
+def _rows(result: RunResult) -> list[tuple[str, str]]:
+    manifest = result.manifest
+    total, session = len(result.records), manifest["sessions"][-1]
+    if result.resumed == total:
+        cases = f"all {total} cases were already done"
+    else:
+        cases = f"{total} answered" + (f", {result.resumed} of them before" if result.resumed else "")
+    notices = ", ".join(f"{n} {kind}" for kind, n in manifest["notices"].items()) or "none"
+    lm = manifest["lm"]
+    rows = [
+        ("program", f"{manifest['program']}" + (f" with {lm['model']}" if lm else ", no LM")),
+        ("cases", cases),
+        ("notices", notices),
+        ("time", f"{session['seconds']:.1f} s"),
+    ]
+    rows += [("LM use", _usage(session["usage"]))] if "usage" in session else []
+    rows += [(f"subtask {n}", _scores(n, result) + str(path)) for n, path in result.files.items()]
+    rows += [("folder", str(result.folder))] if result.folder else []
+    return rows
+
+
+def _usage(usage: dict[str, Any]) -> str:
+    cost = "cost unknown" if usage.get("cost") is None else f"${usage['cost']:.4f}"
+    return (
+        f"{usage['calls']} calls ({usage['retries']} retries, {usage['cache_hits']} from the cache), "
+        f"{usage['tokens_in']} tokens in, {usage['tokens_out']} out ({usage['tokens_thinking']} thinking), {cost}"
+    )
+
+
+def _scores(subtask: int, result: RunResult) -> str:
+    return ""

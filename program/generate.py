@@ -1,0 +1,56 @@
+"""Stage 3: an answer of at most 75 words from the evidence alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dspy
+
+from data.case import Sentence
+from program import signatures
+from program.ask import Checked, ask
+from program.extractive.generate import ExtractiveGenerate
+from program.limits import count_words, fit_answer, one_line
+from program.render import render
+from program.settings import PRESETS, PipelineSettings
+from program.types import Notice
+
+
+class Generate(dspy.Module):
+    """question, evidence, note -> answer_sentences (1..75 words in all) and notices."""
+
+    def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
+        super().__init__()
+        self.settings = settings
+        self.predict = dspy.Predict(signatures.Generate)
+
+    def forward(self, question: str, evidence: Sequence[Sentence], note: str) -> dspy.Prediction:
+        reply = ask(
+            self.predict,
+            self._check,
+            "generate",
+            self.settings,
+            question=question,
+            evidence=render(evidence),
+            note=note,
+        )
+        answer = reply.value
+        if answer is None:
+            answer = ExtractiveGenerate()(question=question, evidence=evidence, note=note).answer_sentences
+        return dspy.Prediction(answer_sentences=answer, notices=reply.notices)
+
+    def _check(self, prediction: dspy.Prediction) -> Checked[list[str]]:
+        return check_answer(prediction.answer_sentences or [], self.settings.answer_words, self.settings.soft_cut_share)
+
+
+def check_answer(raw: Sequence[str], limit: int, soft_share: float) -> Checked[list[str]]:
+    """The rule: no empty sentence, at least one word, at most `limit` words by the soft cut."""
+    sentences = [line for line in (one_line(s) for s in raw) if line]
+    if not sentences:
+        return Checked(None, [Notice("generate", "empty", "the LM gave no answer")], "the answer was empty")
+    words = sum(count_words(s) for s in sentences)
+    if words <= limit:
+        return Checked(sentences)
+    fitted = fit_answer(sentences, limit, soft_share)
+    cut = Notice("generate", "cut_words", f"{words} words cut to {sum(count_words(s) for s in fitted)}")
+    return Checked(fitted, [cut], f"the answer has {words} words, {words - limit} over the limit of {limit}")

@@ -1,0 +1,179 @@
+"""GroundedQA: the four stages in a row, from a Case to an answer with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import dspy
+
+from data.case import AnswerSentence, Case, DataError, Sentence
+from program.align import Align
+from program.extractive import EXTRACTIVE_CUT
+from program.extractive.align import ExtractiveAlign
+from program.extractive.generate import ExtractiveGenerate
+from program.extractive.reformulate import ExtractiveReformulate
+from program.extractive.score_sentences import ExtractiveScoreSentences
+from program.generate import Generate
+from program.lm.ledger import at
+from program.reformulate import Reformulate
+from program.render import near, render
+from program.score_sentences import ScoreSentences, select_evidence
+from program.settings import PRESETS, PipelineSettings
+from program.types import STAGES, Link, Notice, SentenceScore, StageName
+
+QuestionSource = Literal["own", "given"]
+
+
+class GroundedQA(dspy.Module):
+    """Case -> Prediction with question, scores, evidence, answer_sentences, answer, links, given_links, notices.
+
+    `links` belong to the program's own answer (ids "1", "2", …); `given_links` to the clinician's answer sentences
+    where the case has them (subtask 4). What a case has no input for, or was not asked for, is None.
+    """
+
+    def __init__(
+        self,
+        settings: PipelineSettings = PRESETS["default"],
+        *,
+        reformulate: dspy.Module | None = None,
+        score: dspy.Module | None = None,
+        generate: dspy.Module | None = None,
+        align: dspy.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.reformulate = reformulate or Reformulate(settings)
+        self.score = score or ScoreSentences(settings)
+        self.generate = generate or Generate(settings)
+        self.align = align or Align(settings)
+
+    def forward(
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] = STAGES
+    ) -> dspy.Prediction:
+        """Run the asked stages and what they need. `question="given"` lets stages 2-4 use the clinician's question;
+        stage 1 never sees it. Raises DataError where the case lacks what was asked for."""
+        run = _Run(self, case, question, frozenset(stages) & possible_stages(case))
+        return run.result()
+
+
+def extractive_program(settings: PipelineSettings | None = None) -> GroundedQA:
+    """The same program without an LM."""
+    base = settings or PRESETS["default"]
+    return GroundedQA(
+        base.model_copy(update={"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1}),
+        reformulate=ExtractiveReformulate(),
+        score=ExtractiveScoreSentences(),
+        generate=ExtractiveGenerate(),
+        align=ExtractiveAlign(),
+    )
+
+
+def possible_stages(case: Case) -> frozenset[StageName]:
+    """The stages that the case has input for: 2-4 need note sentences."""
+    return frozenset(STAGES) if case.sentences else frozenset({"reformulate"})
+
+
+class _Run:
+    """One case on its way through the stages: each property is computed at first need, and once."""
+
+    def __init__(self, program: GroundedQA, case: Case, source: QuestionSource, stages: frozenset[StageName]) -> None:
+        self.program, self.case, self.source, self.stages = program, case, source, stages
+        self.notices: list[Notice] = []
+        self._own: str | None = None
+        self._scores: list[SentenceScore] | None = None
+        self._evidence: list[str] | None = None
+        self._answer: list[str] | None = None
+
+    def result(self) -> dspy.Prediction:
+        question = self.own_question() if "reformulate" in self.stages else None
+        scores = self.scores() if self.stages & {"score", "generate"} else None
+        evidence = self.evidence() if scores is not None else None
+        answer = self.answer() if "generate" in self.stages else None
+        links = given_links = None
+        if "align" in self.stages:
+            if self.case.answer_sentences:
+                given_links = self.links(self.case.answer_sentences)
+            if answer is not None or not self.case.answer_sentences:
+                links = self.links(own_answer_sentences(self.answer()))
+                answer, evidence, scores = self.answer(), self.evidence(), self.scores()
+        return dspy.Prediction(
+            question=question,
+            scores=scores,
+            evidence=evidence,
+            answer_sentences=answer,
+            answer=" ".join(answer) if answer is not None else None,
+            links=links,
+            given_links=given_links,
+            notices=self.notices,
+        )
+
+    def own_question(self) -> str:
+        if self._own is None:
+            made = self._call("reformulate", narrative=self.case.narrative, phrases=self.case.question_phrases)
+            self._own = made.question
+        return self._own
+
+    def question(self) -> str:
+        if self.source == "own":
+            return self.own_question()
+        if not self.case.clinician_question:
+            raise DataError(f"case {self.case.id} has no clinician_question; run it with --question own")
+        return self.case.clinician_question
+
+    def scores(self) -> list[SentenceScore]:
+        if self._scores is None:
+            made = self._call(
+                "score", question=self.question(), narrative=self.case.narrative, sentences=self.case.sentences
+            )
+            self._scores = made.scores
+        return self._scores
+
+    def evidence(self) -> list[str]:
+        if self._evidence is None:
+            picked, told = select_evidence(self.scores(), self.program.settings)
+            self.notices += told
+            self._evidence = picked or self._evidence_on_failure()
+        return self._evidence
+
+    def _evidence_on_failure(self) -> list[str]:
+        """The failure rule: the seed's first three sentences, or the extractive twin's choice."""
+        sentences, settings = self.case.sentences, self.program.settings
+        if settings.on_failure == "first_three":
+            self.notices.append(Notice("score", "empty", "no evidence; the first three sentences taken"))
+            return [s.id for s in sentences[:3]]
+        twin = ExtractiveScoreSentences()(
+            question=self.question(), narrative=self.case.narrative, sentences=sentences
+        ).scores
+        self.notices.append(Notice("score", "empty", "no evidence; the extractive choice taken"))
+        best = max(s.score for s in twin)
+        return [s.id for s in twin if s.score >= min(EXTRACTIVE_CUT, best)][: 3 if best < EXTRACTIVE_CUT else None]
+
+    def answer(self) -> list[str]:
+        if self._answer is None:
+            chosen = set(self.evidence())
+            note = near(self.case.sentences, chosen, self.program.settings.window_chars)
+            evidence = evidence_sentences(self.case, chosen)
+            made = self._call("generate", question=self.question(), evidence=evidence, note=render(note))
+            self._answer = made.answer_sentences
+        return self._answer
+
+    def links(self, answer: tuple[AnswerSentence, ...]) -> list[Link]:
+        made = self._call("align", answer_sentences=answer, sentences=self.case.sentences, question=self.question())
+        return made.links
+
+    def _call(self, stage: StageName, **inputs: object) -> dspy.Prediction:
+        with at(case_id=self.case.id, stage=stage):
+            made = getattr(self.program, stage)(**inputs)
+        self.notices += made.get("notices") or []
+        return made
+
+
+def own_answer_sentences(answer: list[str]) -> tuple[AnswerSentence, ...]:
+    """The program's answer with ids "1", "2", …"""
+    return tuple(AnswerSentence(str(i), text) for i, text in enumerate(answer, 1))
+
+
+def evidence_sentences(case: Case, ids: Collection[str]) -> list[Sentence]:
+    """The note sentences named by `ids`, in note order."""
+    return [s for s in case.sentences if s.id in set(ids)]

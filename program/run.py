@@ -1,0 +1,203 @@
+"""run_cases: answer cases with a program, keep every finished one on disk, and write what the organisers take."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from data.case import Case, DataError
+from data.submission import write_submission
+from program.batch import answer_all
+from program.lm.cache import configure_cache
+from program.pipeline import GroundedQA, QuestionSource, possible_stages
+from program.records import CaseRecord, answer_linked, data_sha256, submissions
+from program.run_folder import RunFolder
+from program.state import program_hash
+from program.types import STAGES, StageName
+
+
+@dataclass(slots=True)
+class RunResult:
+    """What `run_cases` did. `records` are in case order; `files` maps a subtask to its submission."""
+
+    records: list[CaseRecord]
+    manifest: dict[str, Any]
+    folder: Path | None = None
+    files: dict[int, Path] = field(default_factory=dict)
+    resumed: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def run_cases(
+    cases: Sequence[Case],
+    program: GroundedQA,
+    lm: dspy.LM | None = None,
+    *,
+    out: Path | None = None,
+    all_cases: Sequence[Case] | None = None,
+    data_name: str = "",
+    question: QuestionSource = "own",
+    stages: Collection[StageName] = STAGES,
+    workers: int = 8,
+    fresh: bool = False,
+    on_case: Callable[[CaseRecord, int], None] | None = None,
+) -> RunResult:
+    """Answer `cases`; with `out`, keep a run folder that the same call resumes.
+
+    `all_cases` is the data that `cases` were chosen from (its hash decides whether a folder may be resumed).
+    `on_case(record, number done)` is called as each case finishes. Raises DataError before the first call for what
+    cannot work, and lets BudgetExceeded, Interrupted and unusable-LM errors through with every finished case on disk.
+    """
+    _check_input(cases, program, lm, question)
+    ledger = getattr(lm, "ledger", None)
+    identity = _identity(program, lm, all_cases or cases, data_name, question, stages)
+    started, clock = datetime.now(timezone.utc), time.monotonic()
+
+    def answer(case: Case) -> CaseRecord:
+        begun = time.monotonic()
+        with dspy.context(lm=lm, disable_history=True, max_trace_size=0):
+            prediction = program(case=case, question=question, stages=stages)
+        usage = ledger.by_case().get(case.id, {}) if ledger else {}
+        return CaseRecord.of(case, prediction, usage, time.monotonic() - begun)
+
+    if out is None:
+        with _interruptible() as interrupt:
+            done = {r.case_id: r for r in _told(answer_all(cases, answer, workers, interrupt), on_case)}
+        spent = _spent(list(done.values()), ledger, started, clock, [])
+        return RunResult([done[c.id] for c in cases], {**identity, **spent})
+
+    with RunFolder(out, identity, fresh=fresh) as folder:
+        if lm is not None:
+            configure_cache(_cache_folder(out))
+        earlier = folder.manifest.get("sessions", [])
+        left = [c for c in cases if c.id not in folder.records]
+        result = RunResult([], {}, out, resumed=len(cases) - len(left), notes=folder.notices)
+        try:
+            with _interruptible() as interrupt:
+                folder.write_manifest(_spent(list(folder.records.values()), ledger, started, clock, earlier))
+                for record in _told(answer_all(left, answer, workers, interrupt), on_case):
+                    folder.append(record)
+        finally:
+            if left:
+                folder.write_manifest(_spent(list(folder.records.values()), ledger, started, clock, earlier))
+        result.records = [folder.records[c.id] for c in cases]
+        result.manifest = folder.manifest
+        result.notes += _skipped(cases, stages)
+        for subtask, predictions in submissions(result.records).items():
+            result.files[subtask] = out / f"submission_subtask_{subtask}.json"
+            write_submission(result.files[subtask], subtask, predictions)
+        return result
+
+
+def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.LM | None, question: QuestionSource) -> None:
+    if not cases:
+        raise DataError("no case to answer; the data is empty")
+    if hasattr(program.score, "predict") and lm is None:
+        raise DataError("this program asks an LM; name one with --lm, or run --program extractive")
+    if question == "given" and (lacking := [c.id for c in cases if c.sentences and not c.clinician_question]):
+        raise DataError(f"case {lacking[0]} has no clinician_question; run with --question own")
+
+
+def _identity(
+    program: GroundedQA,
+    lm: dspy.LM | None,
+    cases: Sequence[Case],
+    data_name: str,
+    question: QuestionSource,
+    stages: Collection[StageName],
+) -> dict[str, Any]:
+    """What a run is: two runs with the same identity give the same answers."""
+    return {
+        "data": data_name,
+        "data_sha256": data_sha256(cases),
+        "program": getattr(program, "name", "GroundedQA"),
+        "program_hash": program_hash(program),
+        "lm": lm_identity(lm),
+        "question": question,
+        "stages": [s for s in STAGES if s in stages],
+        "settings": program.settings.model_dump(mode="json"),
+        "versions": {
+            "python": platform.python_version(),
+            **{p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy", "google-genai", "scikit-learn")},
+        },
+    }
+
+
+def lm_identity(lm: dspy.LM | None) -> dict[str, Any] | None:
+    """The LM as far as it shapes answers: name, endpoint and sampling settings; never a key."""
+    if lm is None:
+        return None
+    return getattr(lm, "identity", None) or {
+        "model": lm.model,
+        **{k: v for k, v in lm.kwargs.items() if k != "api_key"},
+    }
+
+
+def _spent(
+    records: Sequence[CaseRecord], ledger: Any, started: datetime, clock: float, earlier: list[dict[str, Any]]
+) -> dict[str, Any]:
+    session = {"started": started.isoformat(timespec="seconds"), "seconds": round(time.monotonic() - clock, 1)}
+    if ledger is not None:
+        session |= {"usage": ledger.totals(), "by_stage": ledger.by_stage(), "models": ledger.models()}
+    notices = Counter(n["kind"] for r in records for n in r.notices)
+    return {
+        "cases_done": len(records),
+        "subtask_4_links": answer_linked(records),
+        "notices": dict(sorted(notices.items())),
+        "sessions": [*earlier, session],
+    }
+
+
+def _skipped(cases: Sequence[Case], stages: Collection[StageName]) -> list[str]:
+    without = [c for c in cases if not set(stages) <= possible_stages(c)]
+    if not without:
+        return []
+    which = "no case has" if len(without) == len(cases) else f"{len(without)} of {len(cases)} cases do not have"
+    return [f"stages 2-4 (score, generate, align) did not run: {which} note sentences in the data"]
+
+
+def _told(records: Iterator[CaseRecord], on_case: Callable[[CaseRecord, int], None] | None) -> Iterator[CaseRecord]:
+    for number, record in enumerate(records, 1):
+        yield record
+        if on_case is not None:
+            on_case(record, number)
+
+
+def _cache_folder(out: Path) -> Path:
+    import os
+
+    return Path(os.environ["ARCHEHR_CACHE"]) if os.environ.get("ARCHEHR_CACHE") else out / "cache"
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM set the event; a second one kills as usual. In other threads than the main one, no-op."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, _frame: object) -> None:
+        asked.set()
+        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
+
+    for s in before:
+        signal.signal(s, note)
+    try:
+        yield asked
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)

@@ -1,0 +1,138 @@
+"""A run folder: lock, journal and manifest. The journal is the only truth on resume, and nothing finished is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from data.case import DataError
+from data.submission import write_private
+from program.records import CaseRecord
+
+JOURNAL = "predictions.jsonl"
+MANIFEST = "run.json"
+
+
+class RunFolder:
+    """Open for one run at a time: `with RunFolder(path, identity) as folder`.
+
+    `identity` is what must be the same for finished cases to count on resume (program, data, LM, settings); another
+    one is refused, naming what differs. `records` holds the finished cases; `append` puts one on disk before it
+    returns. Raises DataError for a folder in use, of another run, damaged, or not writable.
+    """
+
+    def __init__(self, path: Path, identity: dict[str, Any], *, fresh: bool = False) -> None:
+        self.path, self.identity, self.fresh = path, identity, fresh
+        self.records: dict[str, CaseRecord] = {}
+        self.notices: list[str] = []
+        self.manifest: dict[str, Any] = {}
+        self._journal: IO[bytes] | None = None
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> RunFolder:
+        with self._disk_faults():
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _lock(self.path / "lock")
+            if self.fresh:
+                for name in (JOURNAL, MANIFEST, "scores.json", "report.html"):
+                    (self.path / name).unlink(missing_ok=True)
+                for old in self.path.glob("submission_subtask_*.json"):
+                    old.unlink()
+            self._check_identity()
+            self._read_journal()
+            self._journal = os.fdopen(_open_private(self.path / JOURNAL, os.O_APPEND), "ab")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for stream in (self._journal, self._lock):
+            if stream is not None:
+                stream.close()
+
+    def append(self, record: CaseRecord) -> None:
+        """Put one finished case on disk."""
+        assert self._journal is not None
+        line = json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n"
+        with self._disk_faults():
+            self._journal.write(line.encode())
+            self._journal.flush()
+            os.fsync(self._journal.fileno())
+        self.records[record.case_id] = record
+
+    def write_manifest(self, spent: dict[str, Any]) -> None:
+        """run.json: what was run and what it took."""
+        self.manifest = {**self.identity, **spent}
+        write_private(self.path / MANIFEST, json.dumps(self.manifest, indent=1, ensure_ascii=False) + "\n")
+
+    def _check_identity(self) -> None:
+        manifest = self.path / MANIFEST
+        if not manifest.exists():
+            if (self.path / JOURNAL).exists() and (self.path / JOURNAL).stat().st_size:
+                raise DataError(f"{self.path}: finished cases but no {MANIFEST}; use another --out or --fresh")
+            return
+        try:
+            self.manifest = json.loads(manifest.read_text(encoding="utf-8"))
+        except ValueError:
+            raise DataError(f"{manifest}: damaged; use another --out, or --fresh to start over") from None
+        if differs := [k for k, v in self.identity.items() if self.manifest.get(k) != v and k != "versions"]:
+            raise DataError(
+                f"{self.path}: holds a run with another {', '.join(differs)}; use another --out, or --fresh"
+            )
+
+    def _read_journal(self) -> None:
+        journal = self.path / JOURNAL
+        raw = journal.read_bytes() if journal.exists() else b""
+        whole = raw.rfind(b"\n") + 1
+        if whole < len(raw):
+            self.notices.append(f"{journal}: the last line was torn by an interrupted write; dropped")
+            with journal.open("r+b") as stream:
+                stream.truncate(whole)
+        for number, line in enumerate(raw[:whole].splitlines(), 1):
+            try:
+                record = CaseRecord.model_validate_json(line)
+            except ValidationError:
+                raise DataError(f"{journal}: line {number} is damaged; remove it to answer its case again") from None
+            self.records[record.case_id] = record
+
+    @contextlib.contextmanager
+    def _disk_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DataError(
+                f"{self.path}: {error.strerror or error}; free space, mend permissions, or use another --out"
+            ) from None
+
+
+def _open_private(path: Path, flags: int) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
+
+
+def _lock(path: Path) -> IO[str]:
+    """Hold `path` for this process; the system lets go when the process ends, however it ends."""
+    stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="ascii")
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = stream.read().strip() or "unknown"
+        stream.close()
+        raise DataError(
+            f"{path.parent}: another run (process {holder}) is using it; wait, or use another --out"
+        ) from None
+    stream.truncate(0)
+    stream.write(str(os.getpid()))
+    stream.flush()
+    return stream

@@ -1,0 +1,50 @@
+"""PipelineSettings: every number and rule of the pipeline that is not a prompt."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Temperatures(BaseModel):
+    """Sampling temperature per stage; left out of the request for models that refuse one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reformulate: float = 0.0
+    score: float = 0.0
+    generate: float = 0.1
+    align: float = 0.0
+
+
+class PipelineSettings(BaseModel):
+    """Cuts, limits and fallbacks. Part of a program file; `PRESETS` holds the two that ship."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question_words: int = Field(default=15, ge=1)
+    answer_words: int = Field(default=75, ge=1)
+    soft_cut_share: float = Field(default=0.6, ge=0, le=1, description="least share of answer_words after a soft cut")
+    cut: int = Field(default=5, ge=1, le=5, description="a sentence scored at least this is evidence")
+    relaxed_cut: int = Field(default=4, ge=1, le=5, description="used where no sentence reaches `cut`")
+    on_failure: Literal["extractive", "first_three"] = "extractive"
+    ask_again: bool = Field(default=True, description="name a reply's fault to the LM once before repairing it")
+    temperature: Temperatures = Temperatures()
+    window_chars: int = Field(default=24_000, ge=200, description="longer notes are read in windows of this size")
+    window_overlap: int = Field(default=3, ge=0, description="sentences that neighbouring windows share")
+
+    @model_validator(mode="after")
+    def _relaxed_is_not_stricter(self) -> PipelineSettings:
+        if self.relaxed_cut > self.cut:
+            raise ValueError(f"relaxed_cut {self.relaxed_cut} is above cut {self.cut}")
+        return self
+
+
+# `seed` is the published system: keep 4 and 5, else 3, else the first three sentences; nothing is asked twice.
+# `default` cuts at 5: on the synthetic test set a strong LM with the seed's prompt scored strict F1 78.5 there
+# and 69.8 at 4 (notes/task.md, section 4).
+PRESETS: dict[str, PipelineSettings] = {
+    "seed": PipelineSettings(cut=4, relaxed_cut=3, on_failure="first_three", ask_again=False),
+    "default": PipelineSettings(),
+}

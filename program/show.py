@@ -1,0 +1,70 @@
+"""The messages of a program as they are sent, for reading and diffing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from data.case import Case, DataError
+from program.adapter import TellingJSONAdapter
+from program.pipeline import GroundedQA
+from program.render import render
+from program.signatures import SIGNATURES
+from program.state import load_program, predictor
+from program.types import STAGES, StageName
+
+
+def show_program(name: str, *, stage: str | None = None, case: Case | None = None, as_json: bool = False) -> str:
+    """Every stage's messages; inputs stand as {field}, or are filled in from `case` (stages 3 and 4 from its gold,
+    where the program would use the outputs of the stages before). Raises DataError."""
+    if stage is not None and stage not in STAGES:
+        raise DataError(f"--stage {stage}: the stages are {', '.join(STAGES)}")
+    if name == "extractive":
+        raise DataError("the extractive program has no prompts: it runs without an LM")
+    program = load_program(name)
+    chosen = [s for s in STAGES if stage in (None, s)]
+    shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
+    if as_json:
+        return json.dumps({"program": name, "provenance": program.provenance, "stages": shown}, indent=1)
+    parts = [f"program {name}", *(f"  {k}: {_brief(v)}" for k, v in program.provenance.items())]
+    for s, messages in shown.items():
+        parts.append(f"\n{'=' * 20} {s} {'=' * 20}")
+        for number, message in enumerate(messages):
+            parts.append(f"\n--- {_label(message, number, len(messages))} ---\n{message['content']}")
+    return "\n".join(parts)
+
+
+def stage_messages(program: GroundedQA, stage: StageName, inputs: dict[str, Any]) -> list[dict[str, Any]]:
+    """The chat messages of one stage for these inputs, exactly as the adapter sends them."""
+    predict = predictor(program, stage)
+    messages: list[dict[str, Any]] = TellingJSONAdapter().format(predict.signature, predict.demos, inputs)
+    return messages
+
+
+def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
+    names = list(SIGNATURES[stage].input_fields)
+    if case is None:
+        return {n: f"{{{n}}}" for n in names}
+    gold = case.gold
+    evidence = [s for s in case.sentences if gold and s.id in gold.essential]
+    known = {
+        "narrative": case.narrative,
+        "question": case.clinician_question or "{question}",
+        "sentences": render(case.sentences),
+        "note": render(case.sentences),
+        "evidence": render(evidence) or "{evidence}",
+        "answer_sentences": render(case.answer_sentences) or "{answer_sentences}",
+    }
+    return {n: known[n] for n in names}
+
+
+def _label(message: dict[str, Any], number: int, total: int) -> str:
+    if message["role"] == "system":
+        return "system"
+    if number == total - 1:
+        return "user"
+    return f"demo {(number + 1) // 2}, {message['role']}"
+
+
+def _brief(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

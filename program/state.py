@@ -1,0 +1,153 @@
+"""Program files: one JSON form for hand-written, zero-shot and compiled programs. Never pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import dspy
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from data.case import DataError
+from data.submission import write_private
+from program.adapter import ADAPTER_NAME
+from program.pipeline import GroundedQA, extractive_program
+from program.settings import PRESETS, PipelineSettings
+from program.signatures import SIGNATURES
+from program.types import STAGES, StageName
+
+FORMAT = 1
+PROMPTS = Path(__file__).parent / "prompts"
+BUILT_IN = ("zero_shot", "handwritten", "extractive")
+
+
+class StageState(BaseModel):
+    """What DSPy needs to restore one predictor: its signature's texts and its demos."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    signature: dict[str, Any]
+    demos: list[dict[str, Any]] = []
+
+
+class ProgramFile(BaseModel):
+    """The JSON form. `provenance` says how the file came about and how it scored, in and out of sample."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+    settings: PipelineSettings = PipelineSettings()
+    adapter: str = ADAPTER_NAME
+    stages: dict[StageName, StageState]
+    signature_hash: str
+    provenance: dict[str, Any] = Field(default_factory=dict)
+
+
+def load_program(name: str | Path, settings: PipelineSettings | None = None) -> GroundedQA:
+    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
+
+    `settings` replaces the file's own. The result carries `.provenance` and `.name`. Raises DataError for a file
+    that is missing, not a program file, of another format, or made for other signatures.
+    """
+    if str(name) == "extractive":
+        program, provenance = extractive_program(settings), {"made_by": "built in"}
+    elif str(name) == "zero_shot":
+        program, provenance = GroundedQA(settings or PRESETS["default"]), {"made_by": "built in"}
+    else:
+        path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
+        file = read_program_file(path)
+        program, provenance = to_program(file, settings), file.provenance
+    program.name, program.provenance = str(name), provenance
+    return program
+
+
+def read_program_file(path: Path) -> ProgramFile:
+    """Parse and check a program file. Raises DataError with the reason and the remedy."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        built_in = ", ".join(BUILT_IN)
+        raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    except ValueError:
+        raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
+        raise DataError(f"{path}: program file format {found}, this version reads {FORMAT}; compile the program again")
+    try:
+        file = ProgramFile.model_validate(raw)
+    except ValidationError as error:
+        where = ".".join(str(p) for p in error.errors()[0]["loc"])
+        raise DataError(f"{path}: not a program file, {where}: {error.errors()[0]['msg']}") from None
+    if missing := [s for s in STAGES if s not in file.stages]:
+        raise DataError(f"{path}: the program file lacks stage {', '.join(missing)}")
+    if file.adapter != ADAPTER_NAME:
+        raise DataError(
+            f"{path}: made for adapter {file.adapter[:40]}, this version sends {ADAPTER_NAME}; compile again"
+        )
+    if file.signature_hash != signature_hash():
+        raise DataError(
+            f"{path}: made for other signatures than this version's (hash {file.signature_hash[:12]}, here "
+            f"{signature_hash()[:12]}); its prompts would not fit, so compile the program again"
+        )
+    return file
+
+
+def to_program(file: ProgramFile, settings: PipelineSettings | None = None) -> GroundedQA:
+    """The module that a checked program file describes."""
+    program = GroundedQA(settings or file.settings)
+    for stage, state in file.stages.items():
+        predictor(program, stage).load_state({"traces": [], "train": [], "lm": None, **state.model_dump()})
+    return program
+
+
+def to_file(program: GroundedQA, provenance: dict[str, Any] | None = None) -> ProgramFile:
+    """The program file of a module with LM stages."""
+    stages: dict[StageName, StageState] = {}
+    for stage in STAGES:
+        state = predictor(program, stage).dump_state()
+        stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
+    return ProgramFile(
+        settings=program.settings, stages=stages, signature_hash=signature_hash(), provenance=provenance or {}
+    )
+
+
+def save_program_file(file: ProgramFile, path: Path) -> None:
+    """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
+    write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def predictor(program: GroundedQA, stage: StageName) -> dspy.Predict:
+    """The stage's one dspy.Predict. Raises DataError for a stage without an LM."""
+    found = getattr(getattr(program, stage), "predict", None)
+    if found is None:
+        raise DataError(f"the program's {stage} stage has no prompt: it runs without an LM")
+    return cast(dspy.Predict, found)
+
+
+def signature_hash() -> str:
+    """sha256 of the code's four signatures: instructions, field names, types, descriptions, order.
+
+    DSPy restores saved texts by position and over the code's own, so a file made for other signatures would load
+    without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
+    """
+    described = {
+        stage: {
+            "state": signature.dump_state(),
+            "fields": [(name, str(f.annotation)) for name, f in signature.fields.items()],
+        }
+        for stage, signature in SIGNATURES.items()
+    }
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def program_hash(program: GroundedQA) -> str:
+    """sha256 of everything that shapes the program's answers: settings, prompts and demos, or "extractive"."""
+    if not hasattr(program.score, "predict"):
+        content: dict[str, Any] = {"extractive": program.settings.model_dump()}
+    else:
+        content = to_file(program).model_dump(mode="json", exclude={"provenance"})
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
