@@ -20,6 +20,9 @@ def model_facts(provider: str, model: str) -> dict[str, Any]:
     """What the snapshot says of a model at a provider (lm15's or litellm's name); {} where it says nothing."""
     from dspy.clients.model_metadata import model_info
 
+    if provider == "vertex":
+        # lm15's names for Google Cloud miss the entries of its Gemini models, which the snapshot files by themselves.
+        return dict(model_info(provider, model, namespaces=("vertex_ai", "vertex_ai-language-models")))
     return dict(model_info(provider, model))
 
 
@@ -35,14 +38,17 @@ def find_price(provider: str, model: str) -> Price | None:
 def retirement_note(name: str, provider: str, model: str, today: date | None = None) -> str | None:
     """One line where the snapshot dates the model's retirement in the past or within 60 days."""
     today = today or date.today()
+    told, source = model_facts(provider, model).get("deprecation_date"), "DSPy's list of models"
+    if told is None and provider == "gemini":  # the same models, which the list often dates for Google Cloud only
+        told, source = model_facts("vertex", model).get("deprecation_date"), f"{source} (for Google Cloud)"
     try:
-        retired = date.fromisoformat(str(model_facts(provider, model).get("deprecation_date")))
+        retired = date.fromisoformat(str(told))
     except ValueError:
         return None
     if retired > today + SOON:
         return None
     when = f"was to be switched off on {retired}" if retired <= today else f"is to be switched off on {retired}"
-    return f"{name} {when}, says DSPy's list of models; results with it may not be repeatable"
+    return f"{name} {when}, says {source}; results with it may not be repeatable"
 
 
 def refuses_temperature(provider: str, model: str) -> bool:
