@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,8 @@ def write_private(path: Path, text: str) -> None:
             out.write(text)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
 
 

@@ -11,8 +11,11 @@ def count_words(text: str) -> int:
 
 
 def one_line(text: str) -> str:
-    """`text` on one line with single spaces, without quotation marks around the whole."""
-    line = " ".join(text.split())
+    """`text` on one line with single spaces, without quotation marks around the whole.
+
+    Half a surrogate pair, which JSON can escape but no file can hold, becomes a question mark.
+    """
+    line = " ".join(text.encode("utf-8", "replace").decode().split())
     while len(line) >= 2 and line[0] == line[-1] and line[0] in "\"'`":
         line = line[1:-1].strip()
     return line
@@ -37,7 +40,7 @@ def fit_answer(sentences: Sequence[str], limit: int, soft_share: float) -> list[
     for sentence in sentences:
         size = count_words(sentence)
         if used + size > limit:
-            if used < soft_share * limit:
+            if not kept or used < soft_share * limit:
                 kept.append(_hard_cut(sentence, limit - used))
             break
         kept.append(sentence)
