@@ -8,7 +8,7 @@ import json as jsonlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -17,6 +17,7 @@ import typer
 from data.case import Case, DataError
 from data.shared_task import read_cases, select_cases
 from data.submission import read_submission, validate_submission
+from program.lm_options import LMOptions
 
 if TYPE_CHECKING:
     from program.lm import make_lm
@@ -65,82 +66,17 @@ OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PRO
 PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
 
 
-def _lm(help: str, **more: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel="Language model", **more)
-
-
-@dataclass
-class LMOptions:
-    """The options that every command which calls an LM shares."""
-
-    lm: Annotated[
-        str | None, _lm("gemini/MODEL, openai/MODEL, gguf:PATH, replay:FILE, knn, …", envvar="ARCHEHR_LM")
-    ] = None
-    api_base: Annotated[str | None, _lm("address of an OpenAI-compatible server")] = None
-    reasoning: Annotated[str | None, _lm("thinking effort: none, minimal, low, medium, high, max")] = None
-    seed: Annotated[int | None, _lm("sampling seed")] = None
-    max_tokens: Annotated[int | None, _lm("most tokens of one reply, thinking included")] = None
-    timeout: Annotated[float, _lm("seconds for one call")] = 120.0
-    retries: Annotated[int, _lm("attempts after a transient error")] = 3
-    max_calls: Annotated[int | None, _lm("stop before more calls than this")] = None
-    max_tokens_total: Annotated[int | None, _lm("stop before more tokens than this")] = None
-    max_cost: Annotated[float | None, _lm("stop before a higher cost in US dollars")] = None
-    price_in: Annotated[float | None, _lm("dollars per million input tokens, where unknown")] = None
-    price_out: Annotated[float | None, _lm("dollars per million output tokens, where unknown")] = None
-    local_only: Annotated[bool, _lm("refuse every endpoint that is not this machine", envvar="ARCHEHR_LOCAL_ONLY")] = (
-        False
-    )
-    accept_model_version: Annotated[bool, _lm("accept an answer from another model than asked for")] = False
-    safety: Annotated[str, _lm("Gemini safety threshold")] = "BLOCK_NONE"
-    context: Annotated[int | None, _lm("gguf: context size in tokens")] = None
-    threads: Annotated[int | None, _lm("gguf: CPU threads")] = None
-    record: Annotated[Path | None, _lm("append every request and reply to this file, for replay:FILE")] = None
-
-    def make(self) -> Any:
-        """The dspy.LM, or None without a name. Its notes go to stderr."""
-        if self.lm is None:
-            return None
-        from program.lm import Budget, make_lm
-
-        budget = Budget(
-            max_calls=self.max_calls,
-            max_tokens_total=self.max_tokens_total,
-            max_cost=self.max_cost,
-            price_in=self.price_in,
-            price_out=self.price_out,
-        )
-        lm = make_lm(
-            self.lm,
-            api_base=self.api_base,
-            timeout=self.timeout,
-            num_retries=self.retries,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            reasoning=self.reasoning,
-            context=self.context,
-            threads=self.threads,
-            local_only=self.local_only,
-            accept_model_version=self.accept_model_version,
-            safety=self.safety,
-            record=self.record,
-            budget=budget,
-        )
-        for note in getattr(lm, "notes", []):
-            say(note)
-        return lm
-
-
 def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of LMOptions; it receives them as the keyword `lm_options`."""
-    hints = get_type_hints(command, include_extras=True)
+    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
+    hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(LMOptions)
     own = [
         p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != "lm_options"
     ]
-    lm_hints = get_type_hints(LMOptions, include_extras=True)
-    shared = [
-        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=lm_hints[f.name])
-        for f in fields(LMOptions)
-    ]
+    shared = []
+    for f in fields(LMOptions):
+        option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
+        flag: Any = Annotated[kinds[f.name], option]  # type: ignore[valid-type, name-defined]
+        shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=flag))
 
     @functools.wraps(command)
     def wrapper(**given: Any) -> Any:
@@ -150,6 +86,14 @@ def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
     return wrapper
+
+
+def make(lm_options: LMOptions, name: str | None = None) -> Any:
+    """The LM asked for, or None; what the user should know of it goes to stderr."""
+    lm = lm_options.make(name)
+    for note in lm.notes if lm is not None else ():
+        say(note)
+    return lm
 
 
 def say(line: str) -> None:
@@ -205,7 +149,7 @@ def run(
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
-    lm = lm_options.make()
+    lm = make(lm_options)
     loaded = load(program, lm, preset)
     folder = out or default_folder(data, loaded.name, lm_options.lm)
     with RunDisplay(len(wanted)) as display:
@@ -264,6 +208,35 @@ def _subtask_of(path: Path) -> int:
     if "subtask" not in path.stem or len(digits) != 1:
         raise DataError(f"{path}: which subtask is it? pass --subtask 1, 2, 3 or 4")
     return int(digits[0])
+
+
+@app.command()
+def score(
+    submission: Annotated[Path, typer.Argument(help="a submission file")],
+    subtask: Annotated[int, typer.Option(min=1, max=4, help="1 question, 2 evidence, 3 answer, 4 alignment")],
+    data: Annotated[str | None, typer.Option(help="the data it answers, with its key")] = None,
+    key: KeyOpt = None,
+    cases: CasesOpt = None,
+    as_official: Annotated[bool, typer.Option("--as-official", help="as the official scorer, faults included")] = False,
+    bertscore_model: Annotated[str | None, typer.Option(help="distilbert-base-uncased, a name or a folder")] = None,
+    alignscore_checkpoint: Annotated[Path | None, typer.Option(help="AlignScore-base.ckpt")] = None,
+    roberta_model: Annotated[str | None, typer.Option(help="roberta-base, a name or a folder")] = None,
+    umls_index: Annotated[Path | None, typer.Option(help="a QuickUMLS index of your UMLS")] = None,
+    spacy_model: Annotated[str, typer.Option(help="the spaCy model for MEDCON")] = "en_core_web_sm",
+    json: JsonOpt = False,
+) -> None:
+    """The official scores of a submission, with 95 % intervals over cases."""
+    from metrics.score import score_file
+    from metrics.tables import Resources
+    from program.display import print_scores
+
+    resources = Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model)
+    result = score_file(
+        submission, subtask, data=data, key=key, cases=cases, as_official=as_official, resources=resources
+    )
+    for note in result.notes:
+        say(note)
+    print_scores(result, as_json=json)
 
 
 @app.command()

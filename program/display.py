@@ -9,10 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from metrics.score import ScoreResult
     from program.records import CaseRecord
     from program.run import RunResult
 
@@ -51,7 +53,7 @@ def print_run(result: RunResult, *, as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in _rows(result):
-        table.add_row(name, value)
+        table.add_row(name, escape(value))
     Console(soft_wrap=True).print(table)
 
 
@@ -71,7 +73,8 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         ("time", f"{session['seconds']:.1f} s"),
     ]
     rows += [("LM use", _usage(session["usage"]))] if "usage" in session else []
-    rows += [(f"subtask {n}", _scores(n, result) + str(path)) for n, path in result.files.items()]
+    rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
+    rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
     rows += [("folder", str(result.folder))] if result.folder else []
     return rows
 
@@ -84,5 +87,27 @@ def _usage(usage: dict[str, Any]) -> str:
     )
 
 
-def _scores(subtask: int, result: RunResult) -> str:
-    return ""
+def _main_score(subtask: int, scores: dict[str, Any]) -> str:
+    """The one number of a subtask that the leaderboard ranks by, or the mean of what could be computed."""
+    found = scores[f"subtask_{subtask}"]
+    name = {2: "strict_micro_f1", 4: "micro_f1"}.get(subtask, "overall_score")
+    if name not in found["leaderboard"]:
+        low, high = (found["intervals"]["mean"][k] for k in ("low", "high"))
+        return f"{found['mean']:.1f} ({low:.1f} to {high:.1f}), mean of {', '.join(found['mean_of'])} only"
+    low, high = (found["intervals"][name][k] for k in ("low", "high"))
+    return f"{name} {found['leaderboard'][name]:.1f} ({low:.1f} to {high:.1f})"
+
+
+def print_scores(result: ScoreResult, *, as_json: bool) -> None:
+    """The score table (or the official keys, intervals and what is missing as JSON) on stdout."""
+    if as_json:
+        print(json.dumps(result.as_json(), indent=1))
+        return
+    table = Table("score", "value", "95 % interval", box=None, pad_edge=False)
+    for row in result.rows():
+        table.add_row(*map(escape, row))
+    console = Console(soft_wrap=True)
+    console.print(table)
+    for case, why in result.unscorable.items():
+        console.print(f"unscorable: {case}: {why}", markup=False)
+    console.print(f"{len(result.table.case_ids)} cases")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
+import os
 import platform
 import signal
 import threading
@@ -18,7 +20,8 @@ from typing import Any
 import dspy
 
 from data.case import Case, DataError
-from data.submission import write_submission
+from data.submission import read_submission, write_private, write_submission
+from metrics.score import score_run
 from program.batch import answer_all
 from program.lm.cache import configure_cache
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
@@ -36,6 +39,7 @@ class RunResult:
     manifest: dict[str, Any]
     folder: Path | None = None
     files: dict[int, Path] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -95,10 +99,19 @@ def run_cases(
         result.records = [folder.records[c.id] for c in cases]
         result.manifest = folder.manifest
         result.notes += _skipped(cases, stages)
-        for subtask, predictions in submissions(result.records).items():
-            result.files[subtask] = out / f"submission_subtask_{subtask}.json"
-            write_submission(result.files[subtask], subtask, predictions)
+        _write_results(result, out, cases)
         return result
+
+
+def _write_results(result: RunResult, out: Path, cases: Sequence[Case]) -> None:
+    """The submissions, and scores.json where the cases have gold."""
+    for subtask, predictions in submissions(result.records).items():
+        result.files[subtask] = out / f"submission_subtask_{subtask}.json"
+        write_submission(result.files[subtask], subtask, predictions)
+    if any(c.gold for c in cases):
+        made = {n: read_submission(path) for n, path in result.files.items()}
+        result.scores = score_run(made, cases)
+        write_private(out / "scores.json", json.dumps(result.scores, indent=1) + "\n")
 
 
 def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.LM | None, question: QuestionSource) -> None:
@@ -176,8 +189,6 @@ def _told(records: Iterator[CaseRecord], on_case: Callable[[CaseRecord, int], No
 
 
 def _cache_folder(out: Path) -> Path:
-    import os
-
     return Path(os.environ["ARCHEHR_CACHE"]) if os.environ.get("ARCHEHR_CACHE") else out / "cache"
 
 
