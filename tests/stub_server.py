@@ -47,13 +47,14 @@ class StubServer:
     """`with StubServer() as server:` and then `server.openai` or `server.gemini` as the api_base.
 
     `script` holds replies to give first, in order; then `reply(received)` answers (a str or a Reply), by default
-    every stage of the pipeline sensibly. `received` logs the requests.
+    every stage of the pipeline sensibly. `received` logs the requests, `served` sums the usage it reported.
     """
 
     def __init__(self, reply: Callable[[Received], str | Reply] | None = None, script: list[Reply] | None = None):
         self.reply = reply or (lambda received: answer_stage(received.ask))
         self.script = list(script or [])
         self.received: list[Received] = []
+        self.served = {"tokens_in": 0, "tokens_out": 0, "tokens_thinking": 0, "tokens_cached": 0}
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -77,6 +78,19 @@ class StubServer:
         reply = self.reply(received)
         return Reply(reply) if isinstance(reply, str) else reply
 
+    def _count(self, payload: dict[str, Any]) -> None:
+        """Add a reply's usage to `served`, with thinking in tokens_out as it is billed."""
+        gemini, openai = payload.get("usageMetadata") or {}, payload.get("usage") or {}
+        thinking = gemini.get("thoughtsTokenCount", 0)
+        thinking_too = (openai.get("completion_tokens_details") or {}).get("reasoning_tokens", 0)
+        cached = (openai.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+        with self._lock:
+            self.served["tokens_in"] += gemini.get("promptTokenCount", 0) + openai.get("prompt_tokens", 0)
+            self.served["tokens_out"] += gemini.get("candidatesTokenCount", 0) + thinking
+            self.served["tokens_out"] += openai.get("completion_tokens", 0)
+            self.served["tokens_thinking"] += thinking + thinking_too
+            self.served["tokens_cached"] += gemini.get("cachedContentTokenCount", 0) + cached
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         stub = self
 
@@ -94,6 +108,7 @@ class StubServer:
                 reply = stub._answer(received)
                 time.sleep(reply.delay)
                 payload = reply.body if reply.body is not None else _body(received, reply)
+                stub._count(payload)
                 raw = json.dumps(payload).encode()
                 try:
                     self.send_response(reply.status)
