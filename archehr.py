@@ -75,7 +75,7 @@ def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     shared = []
     for f in fields(LMOptions):
         option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
-        flag: Any = Annotated[kinds[f.name], option]  # type: ignore[valid-type, name-defined]
+        flag: Any = Annotated[kinds[f.name], option]
         shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=flag))
 
     @functools.wraps(command)

@@ -34,6 +34,8 @@ class TellingJSONAdapter(dspy.JSONAdapter):
             if kept is None:
                 raise
             return kept
+        except (ValueError, RecursionError):  # json_repair gives up on deep nesting with these
+            raise AdapterParseError("JSONAdapter", signature, "", "the reply could not be read as JSON") from None
 
     def _keep_valid_entries(self, signature: Any, error: AdapterParseError) -> dict[str, Any] | None:
         fields = getattr(error, "parsed_result", None)

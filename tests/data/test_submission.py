@@ -13,9 +13,19 @@ from data.case import AnswerSentence, Case, DataError, Sentence
 from data.submission import read_submission, validate_submission, write_submission
 
 CASES = [
-    Case("1", "Why?", sentences=(Sentence("1", "One."), Sentence("2", "Two.")), answer_sentences=(AnswerSentence("a", "A."),)),
-    Case("2", "How?", sentences=(Sentence("0", "Zero."),), answer_sentences=(AnswerSentence("1", "B."), AnswerSentence("2", "C."))),
-]  # fmt: skip
+    Case(
+        "1",
+        "Why?",
+        sentences=(Sentence("1", "One."), Sentence("2", "Two.")),
+        answer_sentences=(AnswerSentence("a", "A."),),
+    ),
+    Case(
+        "2",
+        "How?",
+        sentences=(Sentence("0", "Zero."),),
+        answer_sentences=(AnswerSentence("1", "B."), AnswerSentence("2", "C.")),
+    ),
+]
 GOOD: dict[int, dict[str, Any]] = {
     1: {"1": "Why so?", "2": "How so?"},
     2: {"1": ["2", "1"], "2": []},
@@ -52,14 +62,26 @@ def entry(case_id: Any, prediction: Any) -> dict[str, Any]:
         (2, [entry("1", "1"), entry("2", [])], "must be an array"),
         (1, [entry("1", "  "), entry("2", "x")], "case 1: the prediction is empty"),
         (3, [entry("1", None), entry("2", "x")], "case 1: the prediction must be a string"),
-        (4, [entry("1", []), entry("2", GOOD_2 := [{"answer_id": "1", "evidence_id": []}])], "answer sentence a is missing"),
-        (4, [entry("1", [{"answer_id": "a", "evidence_id": []}]), entry("2", GOOD_2)], "case 2: answer sentence 2 is missing"),
-        (4, [entry("1", [{"answer_id": "z", "evidence_id": []}]), entry("2", GOOD_2)], "answer id z is not in the data"),
+        (
+            4,
+            [entry("1", []), entry("2", GOOD_2 := [{"answer_id": "1", "evidence_id": []}])],
+            "answer sentence a is missing",
+        ),
+        (
+            4,
+            [entry("1", [{"answer_id": "a", "evidence_id": []}]), entry("2", GOOD_2)],
+            "case 2: answer sentence 2 is missing",
+        ),
+        (
+            4,
+            [entry("1", [{"answer_id": "z", "evidence_id": []}]), entry("2", GOOD_2)],
+            "answer id z is not in the data",
+        ),
         (4, [entry("1", [{"answer_id": "a", "evidence_id": ["7"]}]), entry("2", GOOD_2)], "does not have: 7"),
         (4, [entry("1", [{"evidence_id": []}]), entry("2", GOOD_2)], "needs an"),
         (4, [entry("1", [{"answer_id": "a"}]), entry("2", GOOD_2)], "must be an array of sentence ids"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_found(subtask: int, submission: list[Any], fault: str) -> None:
     report = validate_submission(submission, CASES, subtask)
     assert any(fault in line for line in report.faults), report.faults
