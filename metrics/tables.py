@@ -19,14 +19,15 @@ from metrics.predictions import Prediction, check_known
 class Resources:
     """What the model-based components need and no package brings: names or folders of models, an index.
 
-    `bertscore` is distilbert-base-uncased, `alignscore` the AlignScore-base checkpoint and `roberta` the roberta-base
-    it was trained from (tokenizer and config), `umls` a QuickUMLS index of the user's own UMLS.
+    `bertscore_model` is distilbert-base-uncased, `alignscore_checkpoint` AlignScore-base.ckpt and `roberta_model` the
+    roberta-base it was trained from, `umls_index` a QuickUMLS index of the user's own UMLS.
     """
 
-    bertscore: str | None = None
-    alignscore: Path | None = None
-    roberta: str | None = None
-    umls: Path | None = None
+    bertscore_model: str | None = None
+    alignscore_checkpoint: Path | None = None
+    roberta_model: str | None = None
+    umls_index: Path | None = None
+    spacy_model: str = "en_core_web_sm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,11 @@ def _texts(
         else:
             keep("sari", text.over_cases(text.sari, sources, predicted, references))
     model_based = {
-        "bertscore": lambda: neural.bertscore(predicted, references, resources.bertscore),
-        "medcon": lambda: medcon.medcon(predicted, references, resources.umls),
-        "alignscore": lambda: neural.alignscore(predicted, references, resources.alignscore, resources.roberta),
+        "bertscore": lambda: neural.bertscore(predicted, references, resources.bertscore_model),
+        "medcon": lambda: medcon.medcon(predicted, references, resources.umls_index, resources.spacy_model),
+        "alignscore": lambda: neural.alignscore(
+            predicted, references, resources.alignscore_checkpoint, resources.roberta_model
+        ),
     }
     for name, compute in model_based.items():
         try:
