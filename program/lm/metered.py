@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -220,8 +221,7 @@ def is_version_of(answered: str, asked: str) -> bool:
     answered, asked = answered.rsplit("/", 1)[-1], asked.rsplit("/", 1)[-1]
     if asked.endswith("-latest"):
         return True
-    tail = answered.removeprefix(asked)
-    return answered.startswith(asked) and all(part.isdigit() for part in tail.removeprefix("-").split("-") if tail)
+    return re.fullmatch(re.escape(asked) + r"(-\d+)*", answered) is not None
 
 
 def safe_message(message: str, prompt: str, secret: str | None = None) -> str:

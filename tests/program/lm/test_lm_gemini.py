@@ -100,7 +100,7 @@ def test_every_row_of_the_table(row: Row, ask, waits: list[float]) -> None:
 @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.raises])
 def test_no_failed_reply_is_cached(name: str, ask, waits: list[float]) -> None:
     row = ROWS[name]
-    with StubServer(script=row.script[: row.attempts] + [OK]) as server:
+    with StubServer(script=[*row.script[: row.attempts], OK]) as server:
         lm = gemini(server)
         with pytest.raises(row.raises):
             ask(lm)

@@ -1,0 +1,193 @@
+"""make_lm: which engine a name gets, what is sent, what is refused, and what DSPy's cache may keep."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import dspy
+import pytest
+
+from data.case import DataError
+from program.lm import LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
+from program.lm.metered import is_version_of
+from program.lm.prices import find_price, retirement_note
+from tests.stub_server import Reply, StubServer
+
+YES = '{"answer": "yes"}'
+
+
+def test_an_openai_compatible_server(ask) -> None:
+    with StubServer(lambda received: Reply(YES, thinking=3, cached=30)) as server:
+        lm = make_lm("openai/some-model", api_base=server.openai, max_tokens=50, seed=4, reasoning="low")
+        assert ask(lm, "Why?", temperature=0.5) == "yes"
+        counted = lm.ledger.totals()
+        assert {name: counted[name] for name in server.served} == server.served
+    sent = server.received[0]
+    assert sent.path == "/v1/chat/completions"
+    body = {key: value for key, value in sent.body.items() if key not in ("messages", "response_format")}
+    assert body == {
+        "model": "some-model",
+        "max_tokens": 50,
+        "seed": 4,
+        "temperature": 0.5,
+        "reasoning_effort": "low",
+    }
+    assert sent.body["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.parametrize("name", ["some-model", "meta-llama/some-model", "openai/meta-llama/some-model"])
+def test_with_an_api_base_any_model_name_will_do(name: str, ask) -> None:
+    with StubServer(lambda received: YES) as server:
+        assert ask(make_lm(name, api_base=server.openai)) == "yes"
+    assert server.received[0].body["model"] == name.removeprefix("openai/")
+
+
+@pytest.mark.parametrize("name", ["ollama/m", "hosted_vllm/m"])
+def test_local_servers_by_their_own_name(name: str, ask) -> None:
+    assert not is_hosted(make_lm(name))
+    with StubServer(lambda received: YES) as server:
+        assert ask(make_lm(name, api_base=server.openai)) == "yes"
+    assert server.received[0].body["response_format"]["type"] == "json_schema"
+
+
+def test_a_gateway_from_the_environment_is_used(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    with StubServer(lambda received: YES) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+        assert ask(make_lm("openai/m")) == "yes"
+
+
+def test_the_accounts_key_is_not_handed_to_a_program_on_this_machine(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "the-account")
+    with StubServer(lambda received: YES) as server:
+        ask(make_lm("openai/m", api_base=server.openai))
+        ask(make_lm("openai/m2", api_base=server.openai, api_key="given"))
+    assert "the-account" not in str(server.received[0].headers)
+    assert server.received[1].headers["authorization"] == "Bearer given"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "remedy"),
+    [
+        ("nobody/knows", {}, "PROVIDER/MODEL"),
+        ("openai/gpt-5", {}, "OPENAI_API_KEY"),
+        ("anthropic/claude-sonnet-4-5", {}, "ANTHROPIC_API_KEY"),
+        ("openai/gpt-5", {"api_key": "k", "max_tokens": 9}, "16000"),
+        ("openai/", {}, "no model id"),
+        ("openai/m", {"api_base": "http://127.0.0.1:9/v1", "reasoning": "hard"}, "minimal, low"),
+        ("gguf:absent.gguf", {}, "No such file"),
+        ("replay:absent.jsonl", {}, "--record"),
+    ],
+)
+def test_what_will_not_do_is_one_line_with_a_remedy(name: str, settings: dict, remedy: str) -> None:
+    with pytest.raises(LMConfigError, match=remedy) as caught:
+        make_lm(name, **settings)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, DataError)
+
+
+def test_litellm_is_said_and_only_for_names_that_nothing_else_knows() -> None:
+    assert make_lm("openai/gpt-4o", api_key="k").notes == []
+    assert ["litellm" in note for note in make_lm("mistral/mistral-small", api_key="k").notes] == [True]
+
+
+def test_making_an_lm_imports_neither_litellm_nor_google_genai() -> None:
+    program = (
+        "import sys; from program.lm import make_lm; make_lm('gemini/gemini-3.8-flash', api_key='k');"
+        "make_lm('openai/m', api_base='http://127.0.0.1:9/v1');"
+        "print([m for m in ('litellm', 'google.genai') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_which_models_refuse_a_temperature() -> None:
+    takes = ["openai/gpt-4o", "openai/gpt-5-chat-latest", "anthropic/claude-sonnet-4-5", "gemini/gemini-3.8-flash"]
+    refuses = ["openai/o3", "openai/o4-mini", "openai/gpt-5", "openai/gpt-5.2-mini", "anthropic/claude-opus-4-7"]
+    assert all(accepts_temperature(make_lm(name, api_key="k")) for name in takes)
+    assert not any(accepts_temperature(make_lm(name, api_key="k")) for name in refuses)
+
+
+def test_a_setting_that_the_model_does_not_take_is_left_out_and_said() -> None:
+    lm = make_lm("anthropic/claude-sonnet-4-5", api_key="k", seed=1)
+    assert "seed" not in lm.kwargs
+    assert any("seed" in note for note in lm.notes)
+
+
+def test_prices_and_retirement_come_from_the_snapshot() -> None:
+    assert find_price("gemini", "gemini-2.5-pro").output == 10
+    assert find_price("openai-compatible", "no-such-model") is None
+    note = retirement_note("gemini/gemini-2.5-pro", "gemini", "gemini-2.5-pro", date(2026, 9, 1))
+    assert "is to be switched off on 2026-10-20" in note
+    assert "was to be" in retirement_note("x", "vertex", "gemini-2.5-pro", date(2026, 10, 21))
+    assert retirement_note("x", "vertex", "gemini-2.5-pro", date(2026, 8, 20)) is None
+    assert retirement_note("x", "gemini", "gemini-3.8-flash", date(2026, 11, 30)) is None
+
+
+def test_what_counts_as_a_version_of_a_model() -> None:
+    assert is_version_of("gemini-2.5-pro", "gemini-2.5-pro")
+    assert is_version_of("models/gemini-2.5-pro-002", "gemini/gemini-2.5-pro")
+    assert is_version_of("gemini-2.5-flash-2026-01-02", "gemini-2.5-flash")
+    assert is_version_of("gemini-3.8-flash", "gemini-flash-latest")
+    for other in ("gemini-2.5-pro-lite", "gemini-2.5-pro2", "gemini-2.5", "gemini-3.8-flash", "gemini-2.5-pro-"):
+        assert not is_version_of(other, "gemini-2.5-pro"), other
+
+
+def test_two_servers_under_one_model_name_do_not_share_answers(ask) -> None:
+    with StubServer(lambda r: '{"answer": "A"}') as one, StubServer(lambda r: '{"answer": "B"}') as other:
+        lms = [make_lm("openai/m", api_base=server.openai) for server in (one, other, one, other)]
+        assert [ask(lm) for lm in lms] == ["A", "B", "A", "B"]
+        assert len(one.received) == len(other.received) == 1
+
+
+@pytest.mark.parametrize("settings", [{"seed": 2}, {"max_tokens": 99}, {"reasoning": "high"}])
+def test_settings_that_change_answers_are_in_the_cache_key(settings: dict, ask) -> None:
+    with StubServer(lambda received: YES) as server:
+        ask(make_lm("openai/m", api_base=server.openai))
+        ask(make_lm("openai/m", api_base=server.openai, **settings))
+        assert len(server.received) == 2
+
+
+def test_the_safety_setting_is_in_the_cache_key(ask) -> None:
+    with StubServer(lambda received: YES) as server:
+        for safety in ("BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_NONE"):
+            ask(make_lm("gemini/gemini-3.8-flash", api_base=server.gemini, api_key="k", safety=safety))
+        assert len(server.received) == 2
+
+
+@pytest.mark.parametrize(
+    ("bad", "raised"),
+    [
+        (Reply('{"answer": "ye', finish="length"), dspy.LMStreamAssemblyError),
+        (Reply("", finish="content_filter"), dspy.LMInvalidRequestError),
+        (Reply("  "), dspy.LMServerError),
+    ],
+)
+def test_a_cut_blocked_or_empty_reply_is_an_error_and_not_cached(bad: Reply, raised: type[Exception], ask) -> None:
+    with StubServer(lambda received: YES, script=[bad]) as server:
+        lm = make_lm("openai/m", api_base=server.openai, num_retries=0)
+        with pytest.raises(raised):
+            ask(lm)
+        assert ask(lm) == "yes"
+        assert lm.ledger.totals()["tokens_in"] == 200
+
+
+def test_the_cache_on_disk_is_the_users_alone_and_outlives_the_process(tmp_path: Path, ask) -> None:
+    folder = tmp_path / "deep" / "cache"
+    configure_cache(folder)
+    with StubServer(lambda received: YES) as server:
+        ask(make_lm("openai/m", api_base=server.openai))
+        configure_cache(folder)  # as a later process would: nothing left in memory
+        assert ask(make_lm("openai/m", api_base=server.openai)) == "yes"
+        assert len(server.received) == 1
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [folder, *folder.rglob("*")]}
+    assert all(mode == (0o700 if path.is_dir() else 0o600) for path, mode in modes.items())
+
+
+def test_a_cache_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        configure_cache(tmp_path / "file" / "cache")
