@@ -69,3 +69,11 @@ def test_any_text_has_scores_in_range(source, prediction, reference):
 @given(st.text(alphabet="abc .", min_size=1, max_size=40))
 def test_a_copy_of_the_reference_is_perfect_in_sari(text):
     assert sari("x y z", text, text) == pytest.approx(100)
+
+
+@given(st.text(alphabet="abcd .,-é", max_size=40), st.text(alphabet="abcd .,-é", max_size=40))
+def test_the_short_cut_for_single_lines_changes_nothing(prediction, reference):
+    from rouge_score.rouge_scorer import RougeScorer
+
+    plain = RougeScorer(["rougeLsum"]).score(reference, prediction)["rougeLsum"].fmeasure
+    assert rouge(prediction, reference)["rougeLsum"] == plain
