@@ -1,0 +1,143 @@
+"""Folds, and answering cases with a program that never shows a case its own demo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+
+from data.case import Case, DataError
+from optimize.demos import Demo
+from program.gold import gold_arguments, has_gold, made_from
+from program.lm.ledger import at
+from program.pipeline import GroundedQA, QuestionSource
+from program.records import CaseRecord
+from program.run import run_cases
+from program.settings import PipelineSettings
+from program.state import predictor
+from program.types import STAGES, StageName
+
+
+@dataclass(frozen=True)
+class StagePrompt:
+    """What an optimiser found for one stage; `instructions` is None where the signature's own stay."""
+
+    demos: Sequence[Demo] = ()
+    instructions: str | None = None
+
+
+Prompts = Mapping[StageName, StagePrompt]
+
+
+def split_folds(cases: Sequence[Case], folds: str) -> list[list[Case]]:
+    """Case i goes to fold i modulo K; "loo" is as many folds as cases. Raises DataError."""
+    count = len(cases) if folds == "loo" else int(folds) if folds.isdigit() else 0
+    if not 2 <= count <= len(cases):
+        raise DataError(f"--folds {folds}: give loo, or a number from 2 to the {len(cases)} labelled cases")
+    return [list(cases[k::count]) for k in range(count)]
+
+
+def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> GroundedQA:
+    """`base` with the prompts found; a stage without one keeps its own instructions and demos."""
+    program = GroundedQA(settings)
+    for stage in STAGES:
+        old, new = predictor(base, stage), predictor(program, stage)
+        new.signature, new.demos = old.signature, old.demos
+        if stage in prompts:
+            new.demos = [dict(d.fields) for d in prompts[stage].demos]
+            if prompts[stage].instructions is not None:
+                new.signature = new.signature.with_instructions(prompts[stage].instructions)
+    return program
+
+
+class HeldOut(GroundedQA):
+    """A program that answers each case without the demos made from that case."""
+
+    def __init__(self, program: GroundedQA) -> None:
+        super().__init__(
+            program.settings,
+            reformulate=program.reformulate,
+            score=program.score,
+            generate=program.generate,
+            align=program.align,
+        )
+
+    def forward(
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] = STAGES
+    ) -> dspy.Prediction:
+        return without_demos_of(self, case)(case=case, question=question, stages=stages)
+
+
+class GoldInputs(GroundedQA):
+    """Every stage on gold inputs, as a teacher answers it: fills the cache in parallel, for DSPy compiles serially."""
+
+    def forward(
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] = STAGES
+    ) -> dspy.Prediction:
+        for stage in (s for s in STAGES if s in stages and has_gold(s, case)):
+            with at(case_id=case.id, stage=stage):
+                getattr(self, stage)(**gold_arguments(stage, case))
+        return dspy.Prediction(notices=[])
+
+
+def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
+    """A copy of the program that has no demo made from `case`."""
+    blind = GroundedQA(program.settings)
+    for stage in STAGES:
+        old, new = predictor(program, stage), predictor(blind, stage)
+        new.signature = old.signature
+        new.demos = [d for d in old.demos if not made_from(d, case)]
+    return blind
+
+
+@dataclass
+class Answering:
+    """How cases are answered: the LM, the number of cases at once, and where progress is told.
+
+    `cases_with_failures` of `cases_answered` hold an answer that the extractive fallback gave.
+    """
+
+    lm: dspy.LM
+    workers: int = 8
+    tell: Callable[[str], None] = field(default=lambda line: None)
+    cases_answered: int = field(default=0, init=False)
+    cases_with_failures: int = field(default=0, init=False)
+
+    def warm(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> None:
+        """Ask for every stage's reply on gold inputs, so that a compilation finds it in the cache."""
+        if self.lm.cache:
+            blank = GoldInputs(program.settings.model_copy(update={"ask_again": False}))
+            run_cases(cases, blank, self.lm, stages=stages, workers=self.workers)
+
+    def held_out(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> list[CaseRecord]:
+        """One record per case, each answered without its own demos. The clinician's answer sentences are aligned,
+        not the program's own: that is what subtask 4 scores, and it saves a call per case."""
+        chain, align = set(stages) - {"align"}, set(stages) & {"align"}
+        runs = [
+            run_cases(cases, HeldOut(program), self.lm, stages=part, workers=self.workers).records
+            for part in (chain, align)
+            if part
+        ]
+        records = [_merged(parts) for parts in zip(*runs, strict=True)]
+        self._count(records)
+        return records
+
+    def _count(self, records: Sequence[CaseRecord]) -> None:
+        failed = [{n["stage"] for n in r.notices if n["kind"] == "lm_failed"} for r in records]
+        self.cases_answered += len(records)
+        self.cases_with_failures += sum(map(bool, failed))
+        if failed and (never := set.intersection(*failed)):
+            reasons = sorted({n["detail"] for r in records for n in r.notices if n["kind"] == "lm_failed"})
+            raise DataError(
+                f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
+                "the extractive fallback would be measured in its place; check --lm and its options"
+            )
+
+
+def _merged(parts: Sequence[CaseRecord]) -> CaseRecord:
+    values: dict[str, Any] = {}
+    for part in parts:
+        values |= {name: value for name, value in part if value is not None}
+    return CaseRecord(**values | {"notices": [n for p in parts for n in p.notices]})

@@ -1,0 +1,125 @@
+"""Optimise a program on labelled cases, and measure honestly what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from data.case import Case
+from metrics.intervals import Difference, Interval, bootstrap, paired_difference
+from metrics.leaderboard import CaseTable
+from optimize.cuts import Reliability, fit_cut, reliability
+from optimize.demos import estimate_tokens
+from optimize.folds import Answering, assemble, split_folds
+from optimize.scores import case_table, headline, subtasks_of
+from optimize.search import Fitted, Options, candidates, fit, gather
+from program.gold import has_gold
+from program.pipeline import GroundedQA
+from program.records import CaseRecord
+from program.score_sentences import select_evidence
+from program.settings import PipelineSettings
+from program.show import stage_messages
+from program.signatures import SIGNATURES
+from program.state import load_program
+from program.types import STAGES, StageName
+
+BASELINES = ("zero_shot", "handwritten")
+
+Tables = Mapping[int, CaseTable]
+
+
+@dataclass(frozen=True)
+class Optimised:
+    """The program and what it is worth.
+
+    `tables` maps in_sample, out_of_sample, zero_shot and handwritten (and handwritten_cut, the hand-written program
+    with only its cut fitted, in the same folds) to per-case tables by subtask. In-sample means that the cases decided
+    the choice of demos and cut; even there no case is shown its own demo.
+    """
+
+    program: GroundedQA
+    fitted: Fitted
+    tables: Mapping[str, Tables]
+    reliability: Sequence[Reliability]
+    prompt_tokens: Mapping[StageName, int]
+
+    def intervals(self, name: str) -> dict[int, tuple[str, Interval]]:
+        """subtask -> name and interval of its headline score."""
+        found = {}
+        for subtask, table in self.tables[name].items():
+            score = headline(table, subtask)
+            found[subtask] = (score, bootstrap(table)[score])
+        return found
+
+    def gains(self, baseline: str) -> dict[int, Difference]:
+        """subtask -> out-of-sample score minus the baseline's, paired by case."""
+        return {
+            subtask: paired_difference(table, self.tables[baseline][subtask])[headline(table, subtask)]
+            for subtask, table in self.tables["out_of_sample"].items()
+        }
+
+
+def optimize(options: Options, cases: Sequence[Case], answering: Answering, teacher: Answering) -> Optimised:
+    """The optimised program on all of `cases`, and its scores in and out of sample beside the baselines'.
+
+    Out of sample: everything (demos, instructions, cut) is chosen anew without each fold, which it then answers.
+    Raises DataError, and what an LM call may raise; replies already paid for are in the cache.
+    """
+    labelled = [c for c in cases if any(has_gold(s, c) for s in options.stages)]
+    base = load_program("handwritten")
+    folds = split_folds(labelled, options.folds) if labelled else []
+    pool = gather(options, base, labelled, teacher)
+    answering.tell(f"all {len(labelled)} cases")
+    fitted = fit(options, base, candidates(options, pool, labelled), labelled, answering)
+    program = assemble(base, fitted.prompts, fitted.settings)
+    records = {"in_sample": answering.held_out(program, labelled, options.stages), "out_of_sample": []}
+    for number, fold in enumerate(folds, 1):
+        answering.tell(f"fold {number} of {len(folds)}")
+        train = [c for c in labelled if c not in fold]
+        inside = fit(options, base, candidates(options, pool, train), train, answering)
+        unseen = assemble(base, inside.prompts, inside.settings)
+        records["out_of_sample"] += answering.held_out(unseen, fold, options.stages)
+    for name in BASELINES:
+        answering.tell(name)
+        records[name] = answering.held_out(load_program(name), labelled, options.stages)
+    if "score" in options.stages:
+        records["handwritten_cut"] = _cut_alone(records["handwritten"], folds, base.settings)
+    return Optimised(
+        program,
+        fitted,
+        {name: _tables(found, labelled, _told(name, options.stages)) for name, found in records.items()},
+        reliability(records["in_sample"], labelled),
+        {s: prompt_tokens(program, s) for s in STAGES},
+    )
+
+
+def prompt_tokens(program: GroundedQA, stage: StageName) -> int:
+    """Estimated tokens of a stage's prompt before a case is filled in."""
+    messages = stage_messages(program, stage, dict.fromkeys(SIGNATURES[stage].input_fields, ""))
+    return estimate_tokens("".join(str(m["content"]) for m in messages))
+
+
+def _told(name: str, stages: Collection[StageName]) -> list[int]:
+    return [2] if name == "handwritten_cut" else subtasks_of(stages)
+
+
+def _tables(records: Sequence[CaseRecord], cases: Sequence[Case], subtasks: Sequence[int]) -> Tables:
+    order = {c.id: i for i, c in enumerate(cases)}
+    in_order = sorted(records, key=lambda r: order[r.case_id])
+    return {n: case_table(in_order, cases, n) for n in subtasks}
+
+
+def _cut_alone(
+    records: Sequence[CaseRecord], folds: Sequence[Sequence[Case]], settings: PipelineSettings
+) -> list[CaseRecord]:
+    """The same scores cut anew: each fold by the cut that is best on the others. No call is made."""
+    by_id = {r.case_id: r for r in records}
+    recut = []
+    for fold in folds:
+        train = [c for other in folds if other is not fold for c in other]
+        chosen = fit_cut([by_id[c.id] for c in train], train, settings)
+        for case in fold:
+            record = by_id[case.id]
+            evidence, _ = select_evidence(record.scores or [], chosen)
+            recut.append(record.model_copy(update={"evidence": evidence}))
+    return recut

@@ -1,0 +1,70 @@
+"""The headline scores of answered cases, per subtask, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from data.case import Case, DataError
+from metrics.leaderboard import CaseTable
+from metrics.score import score_submission
+from program.gold import has_gold
+from program.records import CaseRecord, submissions
+from program.types import STAGES, StageName
+
+SUBTASK: dict[StageName, int] = {"reformulate": 1, "score": 2, "generate": 3, "align": 4}
+
+
+def subtasks_of(stages: Collection[StageName]) -> list[int]:
+    """The subtasks that the stages answer."""
+    return [SUBTASK[s] for s in STAGES if s in stages]
+
+
+def case_table(records: Sequence[CaseRecord], cases: Sequence[Case], subtask: int) -> CaseTable:
+    """The per-case table of one subtask, over the records whose case has its gold."""
+    stage = next(s for s in STAGES if SUBTASK[s] == subtask)
+    known = {c.id: c for c in cases if has_gold(stage, c)}
+    made = submissions([r for r in records if r.case_id in known])[subtask]
+    entries = [{"case_id": i, "prediction": _as_json(subtask, p)} for i, p in made.items()]
+    return score_submission(entries, [known[i] for i in made], subtask).table
+
+
+def headline(table: CaseTable, subtask: int) -> str:
+    """The name of the score that a subtask is judged by; "mean" is of the text scores that need no model."""
+    if subtask in (2, 4):
+        return {2: "strict_micro_f1", 4: "micro_f1"}[subtask]
+    return next(n for n in ("overall_score", "mean") if n in table.leaderboard())
+
+
+def objective(records: Sequence[CaseRecord], cases: Sequence[Case], weights: Mapping[int, float]) -> float:
+    """Weighted mean (0-100) of the headline scores of the whole chain."""
+    total = 0.0
+    for subtask, weight in weights.items():
+        table = case_table(records, cases, subtask)
+        total += weight * table.leaderboard()[headline(table, subtask)]
+    return total / sum(weights.values())
+
+
+def parse_weights(text: str | None, stages: Collection[StageName]) -> dict[int, float]:
+    """ "2=1,4=0.5" -> {2: 1.0, 4: 0.5}. Without a text subtasks 2 and 4 count alike, as far as `stages` answer them:
+    their scores are clean, those of texts reward wording; if `stages` answer neither, their own count. Raises
+    DataError."""
+    answered = subtasks_of(stages)
+    if text is None:
+        return dict.fromkeys([n for n in answered if n in (2, 4)] or answered, 1.0)
+    weights: dict[int, float] = {}
+    for part in text.split(","):
+        subtask, _, value = part.partition("=")
+        try:
+            weights[int(subtask)] = float(value)
+        except ValueError:
+            raise DataError(f"--weights {text}: write SUBTASK=WEIGHT, for example 2=1,4=1,3=0.5") from None
+    if unknown := [n for n in weights if n not in answered]:
+        raise DataError(f"--weights {text}: the stages optimised do not answer subtask {unknown[0]}")
+    if not all(0 <= w < float("inf") for w in weights.values()) or not any(weights.values()):
+        raise DataError(f"--weights {text}: weights are at least 0, and one is above 0")
+    return {n: w for n, w in weights.items() if w}
+
+
+def _as_json(subtask: int, prediction: Any) -> Any:
+    return [{"answer_id": a, "evidence_id": ids} for a, ids in prediction] if subtask == 4 else prediction
