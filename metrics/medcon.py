@@ -83,7 +83,7 @@ def _matcher(index: str) -> Any:
         from quickumls import constants, toolbox
         from quickumls.core import QuickUMLS
     except ImportError as error:
-        raise Missing("medcon needs QuickUMLS, which does not load here; it needs Python 3.10 or 3.11") from error
+        raise Missing("needs QuickUMLS, which does not load here: it needs Python 3.10 or 3.11") from error
     folder = Path(index)
     matcher = QuickUMLS.__new__(QuickUMLS)
     matcher.__dict__.update(
@@ -125,8 +125,8 @@ def _tagger(spacy_model: str) -> Any:
 
 def _need(index: Path | None, spacy_model: str) -> None:
     if find_spec("quickumls") is None or find_spec("spacy") is None:
-        raise Missing("medcon needs the extra: pip install 'archehr-dspy[medcon]', and --umls-index")
+        raise Missing("needs the extra, pip install 'archehr-dspy[medcon]', and --umls-index")
     if index is None:
-        raise Missing("medcon needs your own UMLS: pass --umls-index, a folder made by python -m quickumls.install")
+        raise Missing("needs your own UMLS, pass --umls-index, a folder made by python -m quickumls.install")
     if find_spec(spacy_model) is None and not Path(spacy_model).is_dir():
-        raise Missing(f"medcon needs a part-of-speech tagger: python -m spacy download {spacy_model}")
+        raise Missing(f"needs a part-of-speech tagger, python -m spacy download {spacy_model}")

@@ -34,7 +34,7 @@ def bertscore(
     `model` is distilbert-base-uncased by name or folder; an empty prediction gets what a raw 0 rescales to, -1.51.
     Raises Missing without the extra or the model, DataError for a model that cannot be loaded.
     """
-    _need(("torch", "transformers", "bert_score"), "bertscore", model, "--bertscore-model distilbert-base-uncased")
+    _need(("torch", "transformers", "bert_score"), model, "--bertscore-model distilbert-base-uncased")
     assert model is not None
     import torch
     from bert_score.utils import bert_cos_score_idf
@@ -64,8 +64,8 @@ def alignscore(
     `checkpoint` is AlignScore-base.ckpt and `roberta` roberta-base by name or folder. A blank prediction has no
     sentence: unscorable, 0. Raises Missing without the extra or the models, DataError for models that cannot be loaded.
     """
-    _need(("torch", "transformers", "punkt"), "alignscore", checkpoint, "--alignscore-checkpoint AlignScore-base.ckpt")
-    _need((), "alignscore", roberta, "--roberta-model roberta-base")
+    _need(("torch", "transformers", "punkt"), checkpoint, "--alignscore-checkpoint AlignScore-base.ckpt")
+    _need((), roberta, "--roberta-model roberta-base")
     model = _aligner(str(checkpoint), str(roberta))
     return over_cases(lambda prediction, reference: _align(model, prediction, reference), predictions, references)
 
@@ -176,11 +176,11 @@ def _below(state: dict[str, Any], prefix: str, *but: str) -> dict[str, Any]:
     return {name: value for name, value in inner.items() if name not in but}
 
 
-def _need(modules: tuple[str, ...], component: str, given: object, option: str) -> None:
+def _need(modules: tuple[str, ...], given: object, option: str) -> None:
     if any(find_spec(module) is None for module in modules):
-        raise Missing(f"{component} needs the extra: pip install 'archehr-dspy[neural]', and {option}")
+        raise Missing(f"needs the extra, pip install 'archehr-dspy[neural]', and {option}")
     if given is None:
-        raise Missing(f"{component} needs a model: pass {option} (a name or a path)")
+        raise Missing(f"needs its model, pass {option}, a name or a path")
 
 
 def _device() -> str:
