@@ -17,8 +17,9 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # before DSPy's first look 
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from program.lm.metered import Backend, Engine, MeteredEngine
+from program.lm.metered import FREE, Backend, Engine, MeteredEngine
 from program.lm.native import native_backend
+from program.lm.prices import refuses_temperature
 
 __all__ = [
     "Backend",
@@ -157,14 +158,19 @@ def metered_lm(
 
 
 def is_hosted(lm: dspy.LM) -> bool:
-    """Whether prompts leave this machine."""
-    endpoint = lm.engine.backend.endpoint
+    """Whether prompts leave this machine; taken to be so for an LM that make_lm did not make."""
+    backend = getattr(lm.engine, "backend", None)
+    endpoint = "" if backend is None else backend.endpoint
     return endpoint is not None and not is_loopback(endpoint)
 
 
 def accepts_temperature(lm: dspy.LM) -> bool:
     """Whether a temperature may be sent at all (OpenAI's reasoning models and others answer it with an error)."""
-    return bool(lm.engine.backend.temperature)
+    backend = getattr(lm.engine, "backend", None)
+    if backend is None:  # not made here: by its name alone
+        provider, _, model = lm.model.rpartition("/")
+        return not refuses_temperature(provider or "openai", model)
+    return bool(backend.temperature)
 
 
 def _backend(
@@ -209,7 +215,7 @@ def in_process(engine: Engine, **fields: Any) -> Backend:
     return Backend(
         engine,
         endpoint=None,
-        price=Price(0, 0),
+        price=FREE,
         response_schema=bool(getattr(engine, "supports_response_schema", False)),
         params=frozenset(getattr(engine, "supported_params", ())),
         **fields,

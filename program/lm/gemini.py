@@ -17,8 +17,8 @@ from program.lm.prices import find_price, retirement_note
 if TYPE_CHECKING:
     from google import genai
 
-# google-genai 3.0 moved its default from v1beta to v1; what this program sends is written for this one.
-API_VERSION = "v1beta"
+# google-genai 3.0 moved its default from v1beta to v1; what this program sends is written for these.
+API_VERSION, CLOUD_API_VERSION = "v1beta", "v1beta1"
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in google-genai's own order
 BLOCKED = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR", "IMAGE_SAFETY"}
@@ -74,6 +74,7 @@ class GeminiEngine:
     def complete(self, request: lm15.Request) -> lm15.Response:
         """Send one request. A cut, blocked or empty reply is a Response whose finish_reason says so."""
         import httpx2
+        from google.auth.exceptions import GoogleAuthError
         from google.genai import errors
 
         with self._lock:
@@ -82,6 +83,8 @@ class GeminiEngine:
             raw = self._client.models.generate_content(**self._arguments(request))
         except errors.APIError as exc:
             raise _api_error(exc) from exc
+        except GoogleAuthError as exc:
+            raise lm15.AuthError(f"{exc}; `gcloud auth application-default login`", provider="gemini") from exc
         except httpx2.TimeoutException as exc:
             raise lm15.TimeoutError(type(exc).__name__, provider="gemini") from exc
         except httpx2.TransportError as exc:
@@ -186,13 +189,14 @@ def _client(api_base: str | None, api_key: str | None, timeout: float, vertex: b
 
     options = types.HttpOptions(
         base_url=api_base,
-        api_version=API_VERSION,
+        api_version=CLOUD_API_VERSION if vertex else API_VERSION,
         timeout=int(timeout * 1000),
         # Neither redirects nor a proxy may carry off the machine what is meant for a server on it.
         httpx_client=httpx2.Client(trust_env=not is_loopback(api_base or ""), follow_redirects=False, timeout=timeout),
     )
     if vertex:
-        return genai.Client(vertexai=True, http_options=options)
+        project, location = os.environ["GOOGLE_CLOUD_PROJECT"], os.environ.get("GOOGLE_CLOUD_LOCATION", "global")
+        return genai.Client(vertexai=True, project=project, location=location, http_options=options)
     return genai.Client(vertexai=False, api_key=api_key, http_options=options)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from dspy import lm15
 
-from program.lm.ledger import Price
-from program.lm.metered import Backend, prompt_parts
+from program.lm.metered import FREE, Backend, prompt_parts
 from program.lm.policy import LMConfigError
 
 # Holds a window of 24,000 characters, the instructions and a few demos; a model's own maximum can be more than the
@@ -34,7 +33,7 @@ def gguf_backend(path: Path, context: int | None, threads: int | None) -> Backen
     return Backend(
         engine=GgufEngine(path, context or CONTEXT, threads),
         endpoint=None,
-        price=Price(0, 0),
+        price=FREE,
         response_schema=True,
         reasoning=True,
         params=frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"}),

@@ -16,6 +16,7 @@ from program.lm.ledger import Budget, Count, Ledger, Need, Price, Tokens
 
 MAX_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
 BYTES_PER_TOKEN = 3  # English clinical text has 4 and more, so a prompt counted so is not counted short
+FREE = Price(0, 0)
 UNLIMITED_REPLY = 2048  # tokens set aside for a reply without max_tokens, until a longer one has been seen
 
 
@@ -91,8 +92,7 @@ class MeteredEngine:
             if partial is not None:
                 tokens = tokens_of(partial, self.backend.provider)
             self._book(need, attempt, tokens, failed=True)
-            self._pace(exc, attempt, prompt_text(sent))
-            raise
+            raise self._told(exc, attempt, prompt_text(sent)) from exc
         except BaseException:  # interrupted: what was set aside must not stay so
             self._book(need, attempt, tokens, failed=True)
             raise
@@ -124,7 +124,7 @@ class MeteredEngine:
     def _book(self, need: Need, attempt: int, tokens: Tokens | None, *, failed: bool, model: str | None = None) -> None:
         used = tokens or Tokens()
         price = self.backend.price
-        cost = price.cost(used) if price and tokens else None
+        cost = price.cost(used) if price and (tokens or price == FREE) else None
         if failed and used == Tokens():
             cost = 0.0  # a refused or lost attempt: nothing is known to be billed
         self._longest_reply = max(self._longest_reply, used.output)
@@ -165,15 +165,19 @@ class MeteredEngine:
         if response.finish_reason == "error" or not (response.message.text or "").strip():
             raise lm15.ServerError("the reply was empty", provider=provider)
 
-    def _pace(self, exc: Exception, attempt: int, prompt: str) -> None:
-        """Set how long DSPy waits before it tries again, and keep prompt and key out of the message."""
+    def _told(self, exc: Exception, attempt: int, prompt: str) -> Exception:
+        """The error to raise: with the time that DSPy is to wait before the next attempt, without prompt or key."""
+        if isinstance(exc, ImportError):
+            return exc
         if not isinstance(exc, lm15.LM15Error):
-            return
+            # Anything can be in the text of an error that no engine foresaw; pydantic's quote their input.
+            return lm15.LM15Error(f"{type(exc).__name__} in the engine")
         asked = exc.retry_after
         # Full jitter over the upper half: workers refused together do not come back together.
         exc.retry_after = min(asked, MAX_WAIT) if asked is not None else min(2.0**attempt, MAX_WAIT) * _jitter()
         exc.message = safe_message(exc.message, prompt, self._secret)
         exc.args = (exc.message,)
+        return exc
 
 
 def _jitter() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 
 import dspy
@@ -12,7 +13,7 @@ from dspy._vendor.lm15.transports import StdlibTransport
 from dspy.clients.engines import LiteLLMEngine, LM15Engine
 
 from program.lm.metered import Backend, Engine
-from program.lm.policy import LMConfigError, is_loopback, refuse_remote
+from program.lm.policy import LMConfigError, is_loopback, refuse_remote, without_userinfo
 from program.lm.prices import find_price, refuses_temperature, retirement_note
 
 # Servers that take a JSON schema with every model, which the snapshot of models cannot know.
@@ -31,17 +32,37 @@ class _Renamed:
         return self.engine.complete(replace(request, model=self.model))
 
 
+class _Compatible:
+    """A server of which only the address is known. If it refuses the JSON schema it is not sent another one: the
+    prompt asks for JSON as well."""
+
+    def __init__(self, engine: Engine, model: str) -> None:
+        self._engine = _Renamed(engine, model)
+        self._takes_schema = True
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        if not self._takes_schema:
+            request = replace(request, config=replace(request.config, response_format=None))
+        try:
+            return self._engine.complete(request)
+        except lm15.InvalidRequestError as exc:
+            if request.config.response_format is None or not re.search("response_format|json_schema", exc.message):
+                raise
+            self._takes_schema = False
+            # A transient error, so that DSPy tries again and the ledger counts a retry.
+            raise lm15.ServerError("the server takes no JSON schema", provider=COMPATIBLE) from exc
+
+
 def native_backend(name: str, api_base: str | None, api_key: str | None, timeout: float, local_only: bool) -> Backend:
     """The engine for `name`: a provider DSPy knows, else the OpenAI-compatible server at `api_base`, else litellm."""
-    prefix = name.partition("/")[0]
-    api_base = api_base or _environment_base(prefix)
     try:
         route = LM15Engine(lm15.RouterConfig(env={})).resolve(name)
     except (lm15.UnknownModelError, lm15.UnsupportedFeatureError, lm15.AmbiguousModelError):
         route = None
-    if api_base and (route is None or route.provider == "openai-chat"):
-        model = route.model if route is not None else name
-        return _compatible_backend(model, api_base.rstrip("/"), api_key, timeout)
+    provider = route.provider.removesuffix("-chat") if route is not None else ""
+    api_base = api_base or _environment_base(name.partition("/")[0], provider)
+    if api_base and (route is None or route.provider == "openai-chat") and not _is_openai(api_base):
+        return _compatible_backend(route.model if route else name, api_base.rstrip("/"), api_key, timeout)
     if route is None:
         if local_only:
             refuse_remote(name, "")
@@ -65,7 +86,7 @@ def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout:
         transport=_transport(api_base, timeout),
     )
     return Backend(
-        engine=_Renamed(LM15Engine(config), f"{COMPATIBLE}:{model}"),
+        engine=_Compatible(LM15Engine(config), f"{COMPATIBLE}:{model}"),
         endpoint=api_base,
         provider=COMPATIBLE,
         response_schema=True,
@@ -135,7 +156,11 @@ def _transport(endpoint: str, timeout: float) -> StdlibTransport:
     )
 
 
-def _environment_base(prefix: str) -> str | None:
+def _is_openai(api_base: str) -> bool:
+    return without_userinfo(api_base).startswith("https://api.openai.com/")
+
+
+def _environment_base(*prefixes: str) -> str | None:
     """A gateway set as PREFIX_BASE_URL or PREFIX_API_BASE, as the providers' own SDKs and litellm read it."""
-    names = (f"{prefix.upper()}_BASE_URL", f"{prefix.upper()}_API_BASE")
+    names = [f"{prefix.upper()}_{end}" for prefix in prefixes if prefix for end in ("BASE_URL", "API_BASE")]
     return next((os.environ[name] for name in names if os.environ.get(name)), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from itertools import takewhile
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 
 from dspy import lm15
 
-from program.lm.ledger import Price, where
-from program.lm.metered import Backend, prompt_parts
+from program.lm.ledger import where
+from program.lm.metered import FREE, Backend, prompt_parts
 from program.lm.policy import LMConfigError
 
 Parts = tuple[tuple[str, str], ...]  # (role, text) of every message: what a reply is found by
@@ -22,16 +21,18 @@ class Recorder:
     """Appends one JSON line per usable reply. The file holds note text, so only its owner may read it (0600)."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            os.fchmod(self._fd, 0o600)
+            path.touch(0o600)
+            path.chmod(0o600)
+            self._write(b"")
         except OSError as exc:
             raise LMConfigError(f"--record {path}: cannot be written ({exc.strerror}); name another file") from None
 
     def append(self, request: lm15.Request, response: lm15.Response) -> None:
-        """Write one pair; a line is written in one piece, so threads do not mix theirs."""
+        """Write one pair, booked on the caller's case and stage."""
         case, stage = where.get()
         asked, usage = request.config, response.usage
         line = {
@@ -48,7 +49,11 @@ class Recorder:
             "usage": [usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cache_read_tokens],
         }
         with self._lock:
-            os.write(self._fd, (json.dumps(line, ensure_ascii=False) + "\n").encode())
+            self._write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+
+    def _write(self, line: bytes) -> None:
+        with self._path.open("ab") as file:
+            file.write(line)
 
 
 def replay_backend(path: Path) -> Backend:
@@ -56,7 +61,7 @@ def replay_backend(path: Path) -> Backend:
     return Backend(
         engine=ReplayEngine(path),
         endpoint=None,
-        price=Price(0, 0),
+        price=FREE,
         response_schema=True,
         params=frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"}),
         reasoning=True,

@@ -6,6 +6,8 @@ import copy
 from dataclasses import dataclass
 
 import dspy
+import google.auth.credentials
+import google.auth.exceptions
 import pytest
 
 from program.lm import LMConfigError, make_lm
@@ -191,6 +193,33 @@ def test_one_engine_however_often_it_is_copied() -> None:
         lm = gemini(server)
     assert copy.deepcopy(lm.engine) is lm.engine
     assert lm.copy(temperature=1.0).engine is lm.engine
+
+
+class Signed(google.auth.credentials.Credentials):
+    def refresh(self, request: object) -> None:
+        self.token = "a-token"
+
+
+def test_google_cloud_takes_project_and_location_from_the_environment(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project")
+    monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "europe-west4")
+    monkeypatch.setattr("google.auth.default", lambda **settings: (Signed(), "project"))
+    with StubServer(lambda received: '{"answer": "yes"}') as server:
+        assert ask(make_lm("vertex_ai/gemini-3.8-flash", api_base=server.gemini)) == "yes"
+    assert server.received[0].headers["authorization"] == "Bearer a-token"
+    assert server.received[0].path == (
+        "/v1beta1/projects/project/locations/europe-west4/publishers/google/models/gemini-3.8-flash:generateContent"
+    )
+
+
+def test_google_cloud_without_a_login_stops_the_run(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(**settings: object) -> None:
+        raise google.auth.exceptions.DefaultCredentialsError("no credentials")
+
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project")
+    monkeypatch.setattr("google.auth.default", nobody)
+    with pytest.raises(dspy.LMAuthError, match="gcloud auth"):
+        ask(make_lm("vertex_ai/gemini-3.8-flash"))
 
 
 def test_configuration_faults_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from data.case import DataError
 from program.lm import LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
 from program.lm.metered import is_version_of
 from program.lm.prices import find_price, retirement_note
-from tests.stub_server import Reply, StubServer
+from tests.fake_lm import fake_lm
+from tests.stub_server import Received, Reply, StubServer
 
 YES = '{"answer": "yes"}'
 
@@ -57,7 +58,7 @@ def test_local_servers_by_their_own_name(name: str, ask) -> None:
 def test_a_gateway_from_the_environment_is_used(ask, monkeypatch: pytest.MonkeyPatch) -> None:
     with StubServer(lambda received: YES) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
-        assert ask(make_lm("openai/m")) == "yes"
+        assert ask(make_lm("openai/m")) == ask(make_lm("gpt-4o")) == "yes"
 
 
 def test_the_accounts_key_is_not_handed_to_a_program_on_this_machine(ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +88,57 @@ def test_what_will_not_do_is_one_line_with_a_remedy(name: str, settings: dict, r
         make_lm(name, **settings)
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value, DataError)
+
+
+SERVER_ERRORS = [
+    (Reply(status=429, headers={"retry-after": "7"}), dspy.LMRateLimitError, [7.0, 7.0]),
+    (Reply(status=503), dspy.LMServerError, None),
+    (Reply(status=401), dspy.LMAuthError, []),
+    (Reply(status=400, message="no such field"), dspy.LMInvalidRequestError, []),
+    (Reply(status=404, message="model not found"), dspy.LMInvalidRequestError, []),
+]
+
+
+@pytest.mark.parametrize(("bad", "raised", "waited"), SERVER_ERRORS)
+def test_only_transient_errors_are_tried_again(
+    bad: Reply, raised: type[Exception], waited: list[float] | None, ask, waits: list[float]
+) -> None:
+    with StubServer(lambda received: bad) as server:
+        lm = make_lm("openai/m", api_base=server.openai, num_retries=2)
+        with pytest.raises(raised):
+            ask(lm)
+    assert lm.ledger.totals()["calls"] == len(server.received) == len(waits) + 1
+    if waited is None:
+        assert 0.5 <= waits[0] <= 1 <= waits[1] <= 2
+    else:
+        assert waits == waited
+
+
+def test_a_server_without_json_schema_is_asked_again_without_one(ask, waits: list[float]) -> None:
+    def picky(received: Received) -> str | Reply:
+        if "response_format" in received.body:
+            return Reply(status=400, message="response_format.type: Input should be 'text'")
+        return YES
+
+    with StubServer(picky) as server:
+        lm = make_lm("openai/m", api_base=server.openai)
+        assert ask(lm, "one") == ask(lm, "two") == "yes"
+        assert len(server.received) == 3
+        assert lm.ledger.totals()["retries"] == 1
+
+
+def test_an_error_that_no_engine_foresaw_tells_its_kind_alone(ask) -> None:
+    lm = fake_lm([ValueError("input_value='the patient was given 40 mg'")])
+    with pytest.raises(dspy.LMError, match="ValueError in the engine") as caught:
+        ask(lm)
+    assert "40 mg" not in str(caught.value)
+    assert lm.ledger.totals()["failed"] == 1
+
+
+def test_an_lm_made_elsewhere_is_judged_by_its_name() -> None:
+    assert not accepts_temperature(dspy.LM("openai/o3", api_key="k"))
+    assert accepts_temperature(dspy.LM("openai/gpt-4o", api_key="k"))
+    assert is_hosted(dspy.LM("openai/gpt-4o", api_key="k"))
 
 
 def test_litellm_is_said_and_only_for_names_that_nothing_else_knows() -> None:
