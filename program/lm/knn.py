@@ -1,34 +1,32 @@
 """`--lm knn`: nearest neighbours over the demos in the prompt. For trying the tool offline, not for use.
 
 It stands in for an LM where there is none: demos truly change its answers, so that optimising and comparing programs
-can be shown and tested without a key or a download. It ships no fitted number and reads nothing but its prompt.
-Without demos it knows only how many words two texts share; with them it still does not read, it copies how similar
-sentences were labelled.
+can be shown and tested without a key or a download. It ships no fitted number and learns from its prompt alone.
+Without demos it only counts the words that two texts share; with them it still does not read, it copies how sentences
+of similar standing were labelled.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from dspy import lm15
 
 from program.lm.metered import prompt_parts
 from program.lm.neighbours import Array, Neighbours, Rarity, line_features, pair_features, words
+from program.lm.prompt_reader import Demo, Inputs, Prompt, read_prompt
 
-FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*$", re.MULTILINE)
-CLOSING_REQUEST = re.compile(r"\n\nRespond with (?:a JSON object|the corresponding output fields)[^\n]*\s*\Z")
 TAGGED = re.compile(r"^\[([^\]\s]+)\] (.*)$", re.MULTILINE)
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
-LIMIT = re.compile(r"[Aa]t most (\d+) words")
+ASIDE = re.compile(r"\s*\([^()]*\)")
 DEFAULT_LIMIT = 75  # words, where neither the prompt nor a demo says
 
-Inputs = tuple[tuple[str, str], ...]  # (field, text), in the prompt's order; hashable
 Lines = list[tuple[str, str]]  # (id, text)
 
 
@@ -39,7 +37,7 @@ class KnnEngine:
     supported_params = frozenset({"temperature", "max_tokens", "seed", "response_format"})
 
     def complete(self, request: lm15.Request) -> lm15.Response:
-        """The reply as a JSON object. Usage counts four characters as a token."""
+        """The reply as a JSON object; {} for a prompt that names no output field. Usage: 4 characters a token."""
         parts = prompt_parts(request)
         reply = json.dumps(answer(read_prompt(parts, request.config.response_format)), ensure_ascii=False, indent=1)
         return lm15.Response(
@@ -52,100 +50,184 @@ class KnnEngine:
 
 
 @dataclass(frozen=True)
-class Demo:
-    """One worked example of the prompt. `reply` is its JSON object as sent."""
+class Output:
+    """An output field: scores of the lines of one input, links between the lines of two, text, or none of these.
 
-    inputs: Inputs
-    reply: str
+    `id_key` and `value_key` name the two properties of an entry; `low` and `high` bound a score.
+    """
 
-    def output(self, name: str) -> Any:
-        """The value of one output field, or None where the demo lacks it."""
-        try:
-            found = json.loads(self.reply)
-        except ValueError:
-            return None
-        return found.get(name) if isinstance(found, dict) else None
+    name: str
+    kind: Literal["scores", "links", "sentences", "text", "other"]
+    id_key: str = ""
+    value_key: str = ""
+    low: int = 1
+    high: int = 5
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """What a JSONAdapter prompt says: the demos, the inputs to answer, the JSON schema of each output field, and the
-    word limit named in its system text."""
+class Fitted:
+    """What the demos teach about one output field. `cuts` maps a label to the prediction that foretells it best."""
 
-    demos: tuple[Demo, ...]
-    inputs: Inputs
-    outputs: Mapping[str, dict[str, Any]]
-    limit: int | None
-
-
-def read_prompt(parts: Sequence[tuple[str, str]], response_format: Mapping[str, Any] | None = None) -> Prompt:
-    """(role, text) messages -> Prompt; the output fields come from the response format, else from the system text."""
-    system = "\n\n".join(text for role, text in parts if role == "system")
-    turns = [(role, text) for role, text in parts if role != "system"]
-    pairs = zip(turns, turns[1:], strict=False)
-    demos = tuple(Demo(_fields(a), b) for (asked, a), (told, b) in pairs if (asked, told) == ("user", "assistant"))
-    schema = (response_format or {}).get("schema") or {}
-    outputs = {name: _resolved(field, schema) for name, field in schema.get("properties", {}).items()}
-    limit = LIMIT.search(system)
-    return Prompt(
-        demos=demos,
-        inputs=_fields(CLOSING_REQUEST.sub("", turns[-1][1])) if turns else (),
-        outputs=outputs or _described_outputs(system),
-        limit=int(limit[1]) if limit else None,
-    )
-
-
-def _fields(text: str) -> Inputs:
-    pieces = FIELD.split(text)[1:]
-    return tuple((name, value.strip()) for name, value in zip(pieces[::2], pieces[1::2], strict=True))
-
-
-def _described_outputs(system: str) -> dict[str, dict[str, Any]]:
-    """Field schemas from the "Outputs will be a JSON object" part of the system text; {} where there is none."""
-    _, _, rest = system.partition("Outputs will be a JSON object with the following fields.")
-    try:
-        described, _ = json.JSONDecoder().raw_decode(rest.strip())
-        fields = {name: str(told).partition("JSON schema: ")[2] for name, told in described.items()}
-        schemas = {name: json.loads(told) if told else {"type": "string"} for name, told in fields.items()}
-    except (ValueError, AttributeError):
-        return {}
-    return {name: _resolved(schema, schema) for name, schema in schemas.items()}
-
-
-def _resolved(schema: dict[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` with a list's entry in place of the reference to it."""
-    entry = schema.get("items")
-    if isinstance(entry, dict) and "$ref" in entry:
-        return {**schema, "items": root.get("$defs", {}).get(entry["$ref"].rsplit("/", 1)[-1], {})}
-    return schema
+    rarity: Rarity
+    neighbours: Neighbours
+    cuts: dict[float, float]
 
 
 def answer(prompt: Prompt) -> dict[str, Any]:
-    """A value for every output field: scores of the lines of one input, links between the lines of two, or text."""
-    return {name: _answer_field(name, schema, prompt) for name, schema in prompt.outputs.items()}
+    """A value for every output field of the prompt."""
+    found: dict[str, Any] = {}
+    names = [name for name, _ in prompt.inputs]
+    demos = tuple(demo for demo in prompt.demos if [name for name, _ in demo.inputs] == names)
+    for name, schema in prompt.outputs.items():
+        output = _output(name, schema, len(_lists(prompt.inputs)))
+        if output.kind == "scores":
+            found[name] = _scores(output, demos, prompt.inputs)
+        elif output.kind == "links":
+            found[name] = _links(output, demos, prompt.inputs)
+        elif output.kind == "other":
+            found[name] = _empty(schema)
+        else:
+            sentences = _extract(output, demos, prompt)
+            found[name] = sentences if output.kind == "sentences" else " ".join(sentences)
+    return found
 
 
-def _answer_field(name: str, schema: dict[str, Any], prompt: Prompt) -> Any:
+def _output(name: str, schema: dict[str, Any], lists: int) -> Output:
+    """The kind of an output field, by its JSON schema and the number of sentence lists there are to answer about."""
     entry = schema.get("items") or {}
-    fields = {field: told.get("type") for field, told in entry.get("properties", {}).items()}
-    kinds = {kind: field for field, kind in fields.items()}
-    lists = _lists(prompt.inputs)
-    if set(fields.values()) == {"string", "integer"} and len(fields) == 2 and lists:
-        return _scores(name, (kinds["string"], kinds["integer"]), entry, prompt)
-    if set(fields.values()) == {"string", "array"} and len(fields) == 2 and len(lists) > 1:
-        return _links(name, (kinds["string"], kinds["array"]), prompt)
-    if schema.get("type") == "string" and "enum" not in schema:
-        return " ".join(_extract(name, prompt, one=True))
+    keys = {told.get("type"): key for key, told in entry.get("properties", {}).items()}
+    if keys.keys() == {"string", "integer"} and lists:
+        told = entry["properties"][keys["integer"]]
+        low = int(told.get("minimum", 1))
+        return Output(name, "scores", keys["string"], keys["integer"], low, int(told.get("maximum", low + 4)))
+    if keys.keys() == {"string", "array"} and lists > 1:
+        return Output(name, "links", keys["string"], keys["array"])
     if schema.get("type") == "array" and entry.get("type") == "string":
-        return _extract(name, prompt, one=False)
-    return _empty(schema)
+        return Output(name, "sentences")
+    if schema.get("type") == "string" and "enum" not in schema:
+        return Output(name, "text")
+    return Output(name, "other")
 
 
-def _empty(schema: Mapping[str, Any]) -> Any:
-    """The plainest value for a field of a shape that is not ours."""
-    choice = next(iter(schema.get("enum", ())), "")
+def _empty(schema: dict[str, Any]) -> Any:
+    """The plainest value of a field of another shape."""
     plain = {"array": [], "object": {}, "integer": schema.get("minimum", 0), "number": 0.0, "boolean": False}
-    return plain.get(schema.get("type", "string"), choice)
+    return plain.get(str(schema.get("type")), next(iter(schema.get("enum", ())), ""))
+
+
+def _scores(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+    """Every line with its score: the highest whose cut its neighbours' mean label reaches. Without demos, by the
+    number of words it shares with the other inputs, the line that shares most getting the highest score."""
+    lines, contexts = _source(inputs)
+    fitted = _fit(demos, output)
+    if fitted is None:
+        shared = [len(words(text) & words(" ".join(contexts))) for _, text in lines]
+        step = (output.high - output.low) / (max(shared, default=0) or 1)
+        scores = [output.low + int(step * n) for n in shared]
+    else:
+        # Scores that no demo gives have their cuts evenly between those of the scores that demos give.
+        known = {float(output.low): float(fitted.neighbours.held_out.min()), **fitted.cuts}
+        steps = np.arange(output.low + 1, min(output.high, int(max(known))) + 1)
+        cuts = np.interp(steps, list(known), list(known.values()))
+        means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
+        scores = (output.low + (means[:, None] >= cuts).sum(axis=1)).tolist()
+    return [{output.id_key: i, output.value_key: score} for (i, _), score in zip(lines, scores, strict=True)]
+
+
+def _links(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+    """Every sentence of the first list with those of the second linked to it: the pairs that reach the cut. Without
+    demos, those that share at least half of its words."""
+    left, right, _ = _two_sources(inputs)
+    fitted = _fit(demos, output)
+    if fitted is None or not right:
+        linked = [[0 < len(words(a)) <= 2 * len(words(a) & words(b)) for _, b in right] for _, a in left]
+    else:
+        means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
+        linked = (means >= fitted.cuts.get(1.0, np.inf)).reshape(len(left), len(right)).tolist()
+    return [
+        {output.id_key: i, output.value_key: [j for (j, _), yes in zip(right, row, strict=True) if yes]}
+        for (i, _), row in zip(left, linked, strict=True)
+    ]
+
+
+def _extract(output: Output, demos: tuple[Demo, ...], prompt: Prompt) -> list[str]:
+    """Sentences of the source without their asides, as many words as the nearest demo's output has: those most like
+    the ones that demos drew on. Without demos, those that share most words with the first other input, a question
+    before the rest."""
+    lines, contexts = _source(prompt.inputs)
+    texts = [ASIDE.sub("", text) for _, text in lines]
+    if not texts:
+        return []
+    limit, ending = prompt.limit or DEFAULT_LIMIT, ""
+    fitted = _fit(demos, output)
+    if fitted is None:
+        asked = words(contexts[0] if contexts else "")
+        liking = [len(words(text) & asked) + 0.5 * ("?" in text) for text in texts]
+    else:
+        liking = fitted.neighbours.predict(_points(output, prompt.inputs, fitted.rarity)).tolist()
+        nearest = _text(max(demos, key=lambda demo: _alike(_joined(demo.inputs), _joined(prompt.inputs))), output)
+        limit, ending = min(limit, len(nearest.split()) or limit), nearest[-1:]
+    if output.kind == "sentences":
+        return _within(texts, liking, limit)
+    best = " ".join(texts[liking.index(max(liking))].split()[:limit])
+    return [best.rstrip(" .,;:!?") + ending if ending in (".", "?") else best]
+
+
+def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[str]:
+    """The best-liked texts of at most `limit` words in all, in their own order; the best one cut if none fits."""
+    ranked = sorted(range(len(texts)), key=lambda i: -liking[i])
+    kept: list[int] = []
+    for i in ranked:
+        if sum(len(texts[j].split()) for j in [*kept, i]) <= limit:
+            kept.append(i)
+    return [texts[i] for i in sorted(kept)] or [" ".join(texts[ranked[0]].split()[:limit])]
+
+
+@lru_cache(maxsize=64)  # one program's demos come with every case
+def _fit(demos: tuple[Demo, ...], output: Output) -> Fitted | None:
+    """Neighbours over all lines (or pairs of lines) of the demos that have the output, or None where none has."""
+    labelled = [(demo.inputs, labels) for demo in demos if (labels := _labels(demo, output))]
+    if not labelled:
+        return None
+    rarity = Rarity(text for inputs, _ in labelled for name in _lists(inputs) for _, text in _lines(inputs, name))
+    neighbours = Neighbours(
+        features=np.concatenate([_points(output, inputs, rarity) for inputs, _ in labelled]),
+        labels=np.concatenate([labels for _, labels in labelled]),
+        group=np.repeat(np.arange(len(labelled)), [len(labels) for _, labels in labelled]),
+    )
+    if output.kind not in ("scores", "links"):
+        return Fitted(rarity, neighbours, {})
+    foretold = sorted({label for label in neighbours.labels.tolist() if label > neighbours.labels.min()})
+    cuts = np.maximum.accumulate([0.0, *(neighbours.cut(label) for label in foretold)])[1:]
+    return Fitted(rarity, neighbours, dict(zip(foretold, cuts.tolist(), strict=True)))
+
+
+def _labels(demo: Demo, output: Output) -> list[float] | None:
+    """What the demo's reply says of each line or pair of its inputs; None where it does not answer the field."""
+    if output.kind in ("sentences", "text"):
+        text = _text(demo, output)
+        return [_alike(line, text) for _, line in _source(demo.inputs)[0]] if text else None
+    given = demo.output(output.name)
+    if not isinstance(given, list):
+        return None
+    try:
+        told = {str(entry[output.id_key]): entry[output.value_key] for entry in given}
+        if output.kind == "scores":
+            return [float(told.get(i, output.low)) for i, _ in _source(demo.inputs)[0]]
+        left, right, _ = _two_sources(demo.inputs)
+        return [float(j in map(str, told.get(i, ()))) for i, _ in left for j, _ in right]
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _points(output: Output, inputs: Inputs, rarity: Rarity) -> Array:
+    """Feature vectors of the lines, or pairs of lines, that the output is about."""
+    if output.kind == "links":
+        left, right, contexts = _two_sources(inputs)
+        pairs = pair_features([text for _, text in left], [text for _, text in right], contexts, rarity)
+        return pairs.reshape(-1, pairs.shape[-1])
+    lines, contexts = _source(inputs)
+    return line_features([text for _, text in lines], contexts, rarity)
 
 
 def _lists(inputs: Inputs) -> list[str]:
@@ -153,112 +235,39 @@ def _lists(inputs: Inputs) -> list[str]:
     return [name for name, text in inputs if TAGGED.match(text)]
 
 
+def _lines(inputs: Inputs, name: str) -> Lines:
+    return TAGGED.findall(dict(inputs)[name])
+
+
 def _source(inputs: Inputs) -> tuple[Lines, list[str]]:
-    """The sentences to work on, (id, text), and the other inputs: the first list of sentences, else the longest
-    input cut into sentences."""
+    """The sentences to work on, and the other inputs: the first list, else the longest input cut into sentences."""
     if not inputs:
         return [], []
-    chosen = next(iter(_lists(inputs)), None) or max(inputs, key=lambda pair: len(pair[1]))[0]
-    text = dict(inputs)[chosen]
-    lines = TAGGED.findall(text) or [(str(i), s) for i, s in enumerate(SENTENCE_END.split(text)) if s.strip()]
+    lists = _lists(inputs)
+    chosen = lists[0] if lists else max(inputs, key=lambda pair: len(pair[1]))[0]
+    sentences = [text for text in SENTENCE_END.split(dict(inputs)[chosen]) if text.strip()]
+    lines = _lines(inputs, chosen) if lists else [(str(i), text) for i, text in enumerate(sentences)]
     return lines, [text for name, text in inputs if name != chosen]
 
 
-def _pair_source(inputs: Inputs) -> tuple[Lines, Lines, list[str]]:
-    """The sentences to link, those to link them to, and the other inputs."""
-    fields, (left, right, *_) = dict(inputs), _lists(inputs)
+def _two_sources(inputs: Inputs) -> tuple[Lines, Lines, list[str]]:
+    """The sentences to link, those to link them to, and the other inputs. ValueError without two lists."""
+    left, right, *_ = _lists(inputs)
     rest = [text for name, text in inputs if name not in (left, right)]
-    return TAGGED.findall(fields[left]), TAGGED.findall(fields[right]), rest
+    return _lines(inputs, left), _lines(inputs, right), rest
 
 
-def _texts(lines: Lines) -> list[str]:
-    return [text for _, text in lines]
+def _text(demo: Demo, output: Output) -> str:
+    """A text output of a demo; "" where it has none."""
+    given = demo.output(output.name)
+    return " ".join(map(str, given)) if isinstance(given, list) else given if isinstance(given, str) else ""
 
 
-def _line_points(inputs: Inputs, rarity: Rarity) -> Array:
-    lines, contexts = _source(inputs)
-    return line_features(_texts(lines), contexts, rarity)
+def _joined(inputs: Inputs) -> str:
+    return "\n".join(text for _, text in inputs)
 
 
-def _pair_points(inputs: Inputs, rarity: Rarity) -> Array:
-    left, right, contexts = _pair_source(inputs)
-    points = pair_features(_texts(left), _texts(right), contexts, rarity)
-    return points.reshape(-1, points.shape[-1])
-
-
-def _scores(name: str, keys: tuple[str, str], entry: dict[str, Any], prompt: Prompt) -> list[dict[str, Any]]:
-    """Every line with a score. From demos: cuts on the neighbours' mean, one where each score of the demos is
-    foretold best, evenly spaced between them. Without: the words shared with the first other input, from the low
-    end of the scale up."""
-    told = entry["properties"][keys[1]]
-    low, high = told.get("minimum", 1), told.get("maximum", 5)
-    lines, contexts = _source(prompt.inputs)
-    model = _fit_scores(prompt.demos, name, keys, _names(prompt.inputs))
-    if model is None:
-        asked = words(contexts[0] if contexts else "")
-        scores = [min(high, low + len(words(text) & asked)) for text in _texts(lines)]
-    else:
-        rarity, neighbours, seen, cuts = model
-        scale = np.arange(low + 1, high + 1)
-        values = neighbours.predict(_line_points(prompt.inputs, rarity))
-        reached = values[:, None] >= np.interp(scale, seen, cuts)[None, :] if seen else np.zeros((len(lines), 0))
-        scores = [low + int(n) for n in reached.sum(axis=1)]
-    return [{keys[0]: i, keys[1]: s} for (i, _), s in zip(lines, scores, strict=True)]
-
-
-def _links(name: str, keys: tuple[str, str], prompt: Prompt) -> list[dict[str, Any]]:
-    """Every left sentence with the right ones linked to it. Without demos: those that share half of its words."""
-    left, right, _ = _pair_source(prompt.inputs)
-    model = _fit_links(prompt.demos, name, keys, _names(prompt.inputs))
-    if model is None:
-        bags = [words(text) for text in _texts(right)]
-        linked = [[2 * len(words(a) & bag) >= max(1, len(words(a))) for bag in bags] for a in _texts(left)]
-    else:
-        rarity, neighbours, cut = model
-        values = neighbours.predict(_pair_points(prompt.inputs, rarity))
-        linked = (values.reshape(len(left), len(right)) >= cut).tolist()
-    ids = [i for i, _ in right]
-    return [
-        {keys[0]: i, keys[1]: [r for r, yes in zip(ids, row, strict=True) if yes]}
-        for (i, _), row in zip(left, linked, strict=True)
-    ]
-
-
-def _extract(name: str, prompt: Prompt, *, one: bool) -> list[str]:
-    """Sentences of the source, as many words as the nearest demo's output has: the one, or those, most like what
-    demos drew on. Without demos: those that share most words with the first other input, or the first question."""
-    lines, contexts = _source(prompt.inputs)
-    texts = [" ".join(re.sub(r"\s*\([^()]*\)", "", text).split()) for text in _texts(lines)]
-    if not texts:
-        return []
-    limit = prompt.limit or DEFAULT_LIMIT
-    model = _fit_text(prompt.demos, name, _names(prompt.inputs))
-    if model is None:
-        asked = words(contexts[0] if contexts else "")
-        liking = [float(len(words(text) & asked)) + 0.5 * ("?" in text) for text in texts]
-        ending = ""
-    else:
-        rarity, neighbours, outputs = model
-        liking = neighbours.predict(_line_points(prompt.inputs, rarity)).tolist()
-        nearest = max(outputs, key=lambda o: len(words(o[0]) & words(" ".join(texts))))[1]
-        limit, ending = min(limit, len(nearest.split())), nearest[-1:]
-    if one:
-        best = " ".join(texts[liking.index(max(liking))].split()[:limit])
-        return [best.rstrip(".!?, ") + ending if ending in {"?", "."} else best]
-    return _within(texts, liking, limit)
-
-
-def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[str]:
-    """The best-liked texts of at most `limit` words in all, in their order; the first one cut if it is too long."""
-    ranked = sorted(range(len(texts)), key=lambda i: -liking[i])
-    kept, left = [], limit
-    for i in ranked:
-        size = len(texts[i].split())
-        if size <= left:
-            kept.append(i)
-            left -= size
-    return [texts[i] for i in sorted(kept)] or [" ".join(texts[ranked[0]].split()[:limit])]
-
-
-def _names(inputs: Inputs) -> tuple[str, ...]:
-    return tuple(name for name, _ in inputs)
+def _alike(a: str, b: str) -> float:
+    """Cosine of the words of two texts."""
+    shared = len(words(a) & words(b))
+    return shared / (len(words(a)) * len(words(b))) ** 0.5 if shared else 0.0
