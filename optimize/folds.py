@@ -53,11 +53,12 @@ def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> 
 
 
 class HeldOut(GroundedQA):
-    """A program that answers each case without the demos made from that case."""
+    """A program that answers each case without the demos made from that case, and where nothing reaches the cut
+    takes the first three sentences: the extractive choice was fitted on sample/dev, and would be measured there."""
 
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
-            program.settings,
+            program.settings.model_copy(update={"on_failure": "first_three"}),
             reformulate=program.reformulate,
             score=program.score,
             generate=program.generate,

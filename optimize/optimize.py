@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from data.case import Case
 from metrics.intervals import Difference, Interval, bootstrap, paired_difference
@@ -39,6 +40,7 @@ class Optimised:
 
     program: GroundedQA
     fitted: Fitted
+    base_provenance: Mapping[str, Any]
     tables: Mapping[str, Tables]
     reliability: Sequence[Reliability]
     prompt_tokens: Mapping[StageName, int]
@@ -87,6 +89,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     return Optimised(
         program,
         fitted,
+        base.provenance,
         {name: _tables(found, labelled, _told(name, options.stages)) for name, found in records.items()},
         reliability(records["in_sample"], labelled),
         {s: prompt_tokens(program, s) for s in STAGES},

@@ -1,0 +1,70 @@
+"""What an optimisation tells: scores beside the baselines, what was gained, what a score value is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from metrics.intervals import Difference
+from optimize.optimize import BASELINES, Optimised
+from program.types import STAGES
+
+COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
+
+
+def report(optimised: Optimised) -> str:
+    """The closing report, plain text."""
+    return "\n".join([*_scores(optimised), "", *_verdicts(optimised), "", *_cut(optimised), *_sizes(optimised)])
+
+
+def _scores(optimised: Optimised) -> Iterator[str]:
+    shown = {name: optimised.intervals(name) for name in COLUMNS if name in optimised.tables}
+    yield " ".join([f"{'subtask, score':<26}", *(f"{name:<21}" for name in shown)]).rstrip()
+    for subtask, (score, _) in shown["in_sample"].items():
+        cells = [f"{subtask} {score:<24}"]
+        for found in shown.values():
+            interval = found[subtask][1] if subtask in found else None
+            cells.append(f"{interval.value:.1f} ({interval.low:.1f}-{interval.high:.1f})" if interval else "")
+        yield " ".join(f"{cell:<21}" for cell in cells).rstrip()
+    yield "in_sample flatters: its cases decided the choice. No case was ever shown its own demo."
+    if "handwritten_cut" in shown:
+        yield "handwritten_cut: the hand-written prompt with only its cut fitted, out of sample."
+    if "mean" in {score for score, _ in shown["in_sample"].values()}:
+        yield "mean: of the text scores that need no model; see archehr score for the official overall score."
+
+
+def _verdicts(optimised: Optimised) -> Iterator[str]:
+    for baseline in BASELINES:
+        for subtask, gain in optimised.gains(baseline).items():
+            yield f"subtask {subtask}, out of sample against {baseline}: {verdict(gain)}"
+
+
+def verdict(gain: Difference) -> str:
+    """A paired difference in words: better or worse only where the interval leaves out 0."""
+    size = f"{gain.value:+.1f} points (95 % interval {gain.low:+.1f} to {gain.high:+.1f})"
+    if gain.low > 0:
+        return f"better, {size}"
+    return f"worse, {size}" if gain.high < 0 else f"not shown to be better, {size}"
+
+
+def _cut(optimised: Optimised) -> Iterator[str]:
+    if not any(row.sentences for row in optimised.reliability):
+        return
+    settings = optimised.fitted.settings
+    yield f"evidence is what scores {settings.cut} or more (where nothing does, {settings.relaxed_cut} or more)"
+    yield "score  sentences  essential  supplementary"
+    for row in optimised.reliability:
+        share = f"{row.essential / row.sentences:.0%}" if row.sentences else "-"
+        also = f"{row.supplementary / row.sentences:.0%}" if row.sentences else "-"
+        yield f"{row.score:>5}  {row.sentences:>9}  {share:>9}  {also:>13}"
+
+
+def _sizes(optimised: Optimised) -> Iterator[str]:
+    sizes = ", ".join(f"{s} {optimised.prompt_tokens[s]}" for s in STAGES)
+    yield f"prompt without the case, in tokens (estimated, 4 characters each): {sizes}"
+
+
+def demo_lines(sources: Mapping[str, Any]) -> Iterator[str]:
+    """Where the demos are from, a line per stage."""
+    for stage, demos in sources.items():
+        yield f"demos of {stage}: {', '.join(demos) or 'none'}"
