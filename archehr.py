@@ -88,9 +88,9 @@ def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def make(lm_options: LMOptions, name: str | None = None) -> Any:
+def make(lm_options: LMOptions, name: str | None = None, beside: Any = None) -> Any:
     """The LM asked for, or None; what the user should know of it goes to stderr."""
-    lm = lm_options.make(name)
+    lm = lm_options.make(name, beside)
     for note in lm.notes if lm is not None else ():
         say(note)
     return lm
@@ -169,7 +169,8 @@ def run(
     for note in result.notes:
         say(note)
     print_run(result, as_json=json)
-    if result.manifest.get("lm_never_answered"):
+    if result.manifest["sessions"][-1].get("lm_never_answered"):
+        say("no LM call succeeded: every answer of this run is a fallback, not the LM's; see the notices")
         raise typer.Exit(1)
 
 
@@ -252,6 +253,49 @@ def show(
 
     chosen = select_cases(read_cases(data), case)[0] if case else None
     typer.echo(show_program(program, stage=stage, case=chosen, as_json=json))
+
+
+@app.command()
+@with_lm_options
+def optimize(
+    data: DataArg,
+    *,
+    out: Annotated[Path, typer.Option(help="the program file to write")],
+    optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
+    stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
+    teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
+    demos: Annotated[int, typer.Option(min=0, help="most demos per stage")] = 4,
+    demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
+    candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
+    folds: Annotated[str, typer.Option(help="loo, or a number of folds for the out-of-sample scores")] = "5",
+    weights: Annotated[str | None, typer.Option(help="what candidates are chosen by [2=1,4=1]")] = None,
+    key: KeyOpt = None,
+    cases: CasesOpt = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    json: JsonOpt = False,
+    lm_options: LMOptions,
+) -> None:
+    """Choose demos, instructions and the cut on labelled cases; write a program file.
+
+    --seed also draws the candidates. The same command resumes an interrupted optimisation.
+    """
+    from optimize.command import check_options, optimize_to_file
+    from optimize.report import report
+    from optimize.scores import parse_weights
+    from optimize.search import Options
+
+    stages = check_options(optimizer, stage)
+    chosen = Options(
+        optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
+    )
+    _, wanted = read_data(data, key, cases)
+    lm = make(lm_options)
+    if lm is None:
+        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
+    teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
+    found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, workers=workers, tell=say)
+    typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
+    typer.echo(f"{out}", err=json)
 
 
 def main() -> None:

@@ -46,6 +46,7 @@ def answer_all(
             try:
                 finished.put(answer(case))
             except BaseException as error:
+                stop.set()
                 finished.put(error)
 
     threads = [

@@ -163,7 +163,9 @@ def _spent(
 ) -> dict[str, Any]:
     session = {"started": started.isoformat(timespec="seconds"), "seconds": round(time.monotonic() - clock, 1)}
     if ledger is not None:
-        session |= {"usage": ledger.totals(), "by_stage": ledger.by_stage(), "models": ledger.models()}
+        totals = ledger.totals()
+        session |= {"usage": totals, "by_stage": ledger.by_stage(), "models": ledger.models()}
+        session["lm_never_answered"] = 0 < totals["calls"] == totals["failed"] and not totals["cache_hits"]
     notices = Counter(n["kind"] for r in records for n in r.notices)
     return {
         "cases_done": len(records),

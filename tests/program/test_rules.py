@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,7 +159,7 @@ def test_windows_cover_the_note_in_order_and_fit(sizes: list[int], most: int, ov
     seen = [s.id for w in made for s in w]
     assert list(dict.fromkeys(seen)) == [s.id for s in note]
     assert all(len(w) == 1 or sum(len(s.text) + 8 for s in w) <= most for w in made)
-    for before, after in zip(made, made[1:], strict=False):
+    for before, after in itertools.pairwise(made):
         assert int(before[0].id) < int(after[0].id) <= int(before[-1].id) + 1
 
 

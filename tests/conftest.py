@@ -1,0 +1,55 @@
+"""The command inside the test's process, and a process state that no test leaves behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import archehr
+
+
+class Ran(NamedTuple):
+    """What one call of the command gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _own_process_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No LM, key or cache of the developer's; the umask and DSPy's cache as they were."""
+    for name in ("ARCHEHR_LM", "ARCHEHR_CACHE", "ARCHEHR_LOCAL_ONLY"):
+        monkeypatch.delenv(name, raising=False)
+    umask = os.umask(0o022)
+    os.umask(umask)
+    yield
+    os.umask(umask)
+    if "dspy" in sys.modules:
+        import dspy
+
+        dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """`command("run", "sample/test", …)` in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["archehr", *map(str, args)])
+        capsys.readouterr()
+        try:
+            archehr.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return call

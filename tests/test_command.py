@@ -1,0 +1,161 @@
+"""The command as a user meets it: results on stdout, notices on stderr, one line and exit 2 for bad input."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data.shared_task import read_cases
+from tests.conftest import Ran
+from tests.stub_server import Received, Reply, StubServer, answer_stage
+
+Command = Callable[..., Ran]
+
+
+def one_line(ran: Ran) -> str:
+    assert ran.code == 2, ran
+    lines = [line for line in ran.err.splitlines() if line.startswith("archehr: ")]
+    assert len(lines) == 1 and "Traceback" not in ran.err
+    return lines[0]
+
+
+def test_run_without_an_lm_writes_four_acceptable_submissions_and_resumes(command: Command) -> None:
+    first = command("run", "sample/test", "--out", "r")
+    assert first.code == 0 and "20 answered" in first.out
+    checked = command("validate", "r", "--data", "sample/test")
+    assert checked.code == 0 and checked.out.count(": acceptable") == 4
+    before = {p.name: p.read_bytes() for p in Path("r").iterdir() if p.name not in ("run.json", "lock")}
+    second = command("run", "sample/test", "--out", "r")
+    assert second.code == 0 and "all 20 cases were already done" in second.out
+    assert {p.name: p.read_bytes() for p in Path("r").iterdir() if p.name not in ("run.json", "lock")} == before
+
+
+def test_run_folders_are_the_users_alone_and_hold_no_note_text_in_run_json(command: Command) -> None:
+    command("run", "sample/test", "--out", "r", "--cases", "101-103")
+    assert stat.S_IMODE(Path("r").stat().st_mode) == 0o700
+    assert {stat.S_IMODE(p.stat().st_mode) for p in Path("r").iterdir()} == {0o600}
+    manifest = Path("r/run.json").read_text()
+    for case in read_cases("sample/test")[:3]:
+        assert not any(s.text in manifest for s in case.sentences)
+
+
+def test_scores_of_a_run_are_those_of_the_score_command(command: Command) -> None:
+    command("run", "sample/test", "--out", "r")
+    scores = json.loads(Path("r/scores.json").read_text())
+    for subtask in (1, 2, 3, 4):
+        scored = command(
+            "score", f"r/submission_subtask_{subtask}.json", "--subtask", subtask, "--data", "sample/test", "--json"
+        )
+        assert json.loads(scored.out)["leaderboard"] == scores[f"subtask_{subtask}"]["leaderboard"]
+
+
+def test_narratives_alone_are_answered_for_stage_one_and_one_line_says_why(command: Command, tmp_path: Path) -> None:
+    cases = "".join(f'<case id="{i}"><patient_narrative>Why {i}?</patient_narrative></case>' for i in range(3))
+    (tmp_path / "st1.xml").write_text(f"<annotations>{cases}</annotations>")
+    ran = command("run", "st1.xml", "--out", "r")
+    assert ran.code == 0
+    assert [line for line in ran.err.splitlines() if "stages 2-4" in line] == [
+        "stages 2-4 (score, generate, align) did not run: no case has note sentences in the data"
+    ]
+    assert [p.name for p in Path("r").glob("submission*")] == ["submission_subtask_1.json"]
+    assert len(json.loads(Path("r/submission_subtask_1.json").read_text())) == 3
+
+
+def test_an_lm_server_sees_the_prompts_that_show_prints(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "stub")
+    with StubServer() as server:
+        ran = command(
+            "run", "sample/test", "--lm", "openai/stub", "--api-base", server.openai, "--cases", "101", "--out", "r"
+        )
+        assert ran.code == 0, ran
+        assert 4 <= len(server.received) <= 8
+        sent = [r.body["messages"] for r in server.received]
+    shown = json.loads(command("show", "handwritten", "--json", "--case", "101", "--data", "sample/test").out)["stages"]
+    assert shown["reformulate"] in sent
+    for stage in ("score", "generate", "align"):
+        assert shown[stage][0] in [messages[0] for messages in sent]
+    template = command("show", "handwritten").out
+    for message in shown["reformulate"][:-1]:
+        assert message["content"] in template
+
+
+def test_a_server_that_is_down_costs_no_case_and_is_shouted(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "stub")
+    with StubServer(lambda _: Reply(status=500)) as server:
+        lm = ("--lm", "openai/stub", "--api-base", server.openai, "--retries", 0)
+        ran = command("run", "sample/test", *lm, "--cases", "101-102", "--out", "r")
+    assert ran.code == 1
+    assert "no LM call succeeded" in ran.err
+    assert command("validate", "r", "--data", "sample/test", "--cases", "101-102").code == 0
+
+
+def test_a_refused_key_stops_the_run_in_one_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key-of-mine")
+
+    def echo(received: Received) -> Reply:
+        return Reply(status=401, message=f"bad key {received.headers['authorization']} for: {received.ask[:500]}")
+
+    with StubServer(echo) as server:
+        ran = command("run", "sample/test", "--lm", "openai/stub", "--api-base", server.openai, "--out", "r")
+    line = one_line(ran)
+    assert "cannot be used" in line and "key" in line
+    sent = server.received[0]
+    assert sent.headers["authorization"].split()[-1] not in ran.err + ran.out
+    assert sent.ask[25:60] not in ran.err + ran.out
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["run", "nowhere"], "no such file"),
+        (["run", "sample/dev", "--cases", "99"], "no case 99"),
+        (["run", "sample/dev", "--stages", "guess"], "no stage guess"),
+        (["run", "sample/dev", "--question", "mine"], "own or given"),
+        (["run", "sample/dev", "--program", "handwritten"], "--lm"),
+        (["run", "sample/dev", "--program", "missing.json"], "no such program"),
+        (["run", "sample/dev", "--preset", "best"], "seed, default"),
+        (["show", "extractive"], "no prompts"),
+        (["show", "handwritten", "--stage", "x"], "the stages are"),
+        (["validate", "nothing.json", "--data", "sample/dev", "--subtask", "2"], "no such file"),
+        (["validate", "answers.json", "--data", "sample/dev"], "--subtask"),
+        (["score", "nothing.json", "--subtask", "2", "--data", "sample/dev"], "no such file"),
+    ],
+)
+def test_a_wrong_call_gets_one_line_with_the_remedy(command: Command, args: list[str], told: str) -> None:
+    assert told in one_line(command(*args))
+
+
+def test_a_folder_of_another_run_is_refused_with_what_differs(command: Command) -> None:
+    command("run", "sample/test", "--out", "r", "--cases", "101")
+    assert "data" in one_line(command("run", "sample/dev", "--out", "r"))
+    assert "stages" in one_line(command("run", "sample/test", "--out", "r", "--stages", "score"))
+    assert command("run", "sample/dev", "--out", "r", "--fresh", "--cases", "1").code == 0
+    assert len(Path("r/predictions.jsonl").read_text().splitlines()) == 1
+
+
+def test_faulty_submissions_are_found_without_a_key(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "submission_subtask_2.json").write_text(json.dumps([{"case_id": "101", "prediction": ["999"]}]))
+    ran = command("validate", "submission_subtask_2.json", "--data", "sample/test", "--cases", "101", "--json")
+    assert ran.code == 1
+    (report,) = json.loads(ran.out).values()
+    assert report["faults"] == ["case 101: prediction has ids that the note does not have: 999"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys, archehr; sys.argv = ['archehr', '--help']\ntry: archehr.main()\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('dspy', 'sklearn', 'pandas', 'numpy', 'google.genai') if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_public_names_are_there() -> None:
+    import archehr
+
+    assert {name: callable(getattr(archehr, name)) for name in archehr.__all__} == dict.fromkeys(archehr.__all__, True)
+    assert answer_stage  # the stub answers all stages, see tests/stub_server.py
