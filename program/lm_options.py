@@ -34,19 +34,24 @@ class LMOptions:
     threads: int | None = _option(None, "gguf: CPU threads")
     record: Path | None = _option(None, "append every request and reply to this file, for replay:FILE")
 
-    def make(self, name: str | None = None) -> Any:
-        """The dspy.LM called `name` (else `self.lm`) with these options, or None without a name. Raises DataError."""
+    def make(self, name: str | None = None, beside: Any = None) -> Any:
+        """The dspy.LM called `name` (else `self.lm`) with these options, or None without a name; `beside` is an LM
+        whose ledger and budget it shares. Raises DataError."""
         name = name or self.lm
         if name is None:
             return None
         from program.lm import Budget, make_lm
 
-        budget = Budget(
-            max_calls=self.max_calls,
-            max_tokens_total=self.max_tokens_total,
-            max_cost=self.max_cost,
-            price_in=self.price_in,
-            price_out=self.price_out,
+        budget = (
+            beside.engine.budget
+            if beside is not None
+            else Budget(
+                max_calls=self.max_calls,
+                max_tokens_total=self.max_tokens_total,
+                max_cost=self.max_cost,
+                price_in=self.price_in,
+                price_out=self.price_out,
+            )
         )
         return make_lm(
             name,
@@ -62,5 +67,6 @@ class LMOptions:
             accept_model_version=self.accept_model_version,
             safety=self.safety,
             record=self.record,
+            ledger=beside.ledger if beside is not None else None,
             budget=budget,
         )
