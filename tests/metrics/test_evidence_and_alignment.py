@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
@@ -42,6 +42,7 @@ def test_links_count_as_pairs():
     assert alignment_f1([("2", "1")], GOLD) == 0, "the right note sentence under the wrong answer sentence"
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.frozensets(st.integers(0, 9)), st.frozensets(st.integers(0, 9))), min_size=1, max_size=8))
 def test_scikit_learn_agrees(cases):
     """A second opinion, on cases where something is gold or predicted (scikit-learn knows no official 0/0)."""
@@ -63,6 +64,7 @@ def test_scikit_learn_agrees(cases):
         assert np.allclose([links[f"{name}_{score}"] for score in ("precision", "recall", "f1")], ours, atol=1e-9)
 
 
+@settings(deadline=None)
 @given(st.frozensets(st.integers(0, 9)), st.frozensets(st.integers(0, 9)), st.frozensets(st.integers(0, 9)))
 def test_lenient_never_scores_below_strict(picked, essential, supplementary):
     labels = {str(i): Relevance.SUPPLEMENTARY for i in supplementary} | {str(i): Relevance.ESSENTIAL for i in essential}
