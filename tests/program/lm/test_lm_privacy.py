@@ -174,6 +174,9 @@ def test_neither_note_text_nor_key_is_logged_at_any_level(
                 assert "Marguerite" not in str(caught.value)
                 assert KEY not in str(caught.value)
             assert ask(lm, SECRET_TEXT) == ask(lm, SECRET_TEXT) == "yes"
+    monkeypatch.setattr("dspy.clients.cache.sha256", None)  # DSPy logs a request that it can make no key of
+    assert ask(fake_lm(['{"answer": "yes"}'], cache=True), SECRET_TEXT) == "yes"
+    assert caplog.records
     assert "Marguerite" not in caplog.text
     assert KEY not in caplog.text
 
