@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json as jsonlib
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from data.case import Case, DataError
+from data.case import DataError
 from data.shared_task import read_cases, select_cases
 from data.submission import read_submission, validate_submission
-from program.lm_options import LMOptions
+from optimize.commands import optimize
+from program.options import (
+    CasesOpt,
+    DataArg,
+    JsonOpt,
+    KeyOpt,
+    LMOptions,
+    OutOpt,
+    PresetOpt,
+    ProgramOpt,
+    load,
+    make,
+    read_data,
+    say,
+    with_lm_options,
+)
 
 if TYPE_CHECKING:
     from program.lm import make_lm
@@ -53,71 +64,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-DataArg = Annotated[str, typer.Argument(metavar="DATA", help="a folder, an .xml file, sample/dev or sample/test")]
-ProgramOpt = Annotated[
-    str | None,
-    typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
-]
-CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
-KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
-JsonOpt = Annotated[bool, typer.Option("--json", help="print JSON")]
-OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM]")]
-PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
-
-
-def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
-    hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(LMOptions)
-    own = [
-        p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != "lm_options"
-    ]
-    shared = []
-    for f in fields(LMOptions):
-        option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
-        flag: Any = Annotated[kinds[f.name], option]
-        shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=flag))
-
-    @functools.wraps(command)
-    def wrapper(**given: Any) -> Any:
-        options = LMOptions(**{f.name: given.pop(f.name) for f in fields(LMOptions)})
-        return command(**given, lm_options=options)
-
-    wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
-    return wrapper
-
-
-def make(lm_options: LMOptions, name: str | None = None, beside: Any = None) -> Any:
-    """The LM asked for, or None; what the user should know of it goes to stderr."""
-    lm = lm_options.make(name, beside)
-    for note in lm.notes if lm is not None else ():
-        say(note)
-    return lm
-
-
-def say(line: str) -> None:
-    """Progress and notices go to stderr; stdout carries results."""
-    typer.echo(line, err=True)
-
-
-def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> tuple[list[Case], list[Case]]:
-    """All cases of DATA, and the ones wanted; what the reader normalised goes to stderr."""
-    notes: list[str] = []
-    cases = read_cases(data, key, notes=notes)
-    for note in notes:
-        say(note)
-    return cases, select_cases(cases, wanted)
-
-
-def load(name: str | None, lm: Any, preset: str | None = None) -> Any:
-    """The program asked for, else handwritten with an LM and extractive without."""
-    from program.settings import PRESETS
-    from program.state import load_program
-
-    if preset is not None and preset not in PRESETS:
-        raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
-    return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None)
 
 
 @app.command()
@@ -255,47 +201,7 @@ def show(
     typer.echo(show_program(program, stage=stage, case=chosen, as_json=json))
 
 
-@app.command()
-@with_lm_options
-def optimize(
-    data: DataArg,
-    *,
-    out: Annotated[Path, typer.Option(help="the program file to write")],
-    optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
-    stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
-    teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
-    demos: Annotated[int, typer.Option(min=0, help="most demos per stage")] = 4,
-    demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
-    candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
-    folds: Annotated[str, typer.Option(help="loo, or a number of folds for the out-of-sample scores")] = "5",
-    weights: Annotated[str | None, typer.Option(help="what candidates are chosen by [2=1,4=1]")] = None,
-    key: KeyOpt = None,
-    cases: CasesOpt = None,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
-    json: JsonOpt = False,
-    lm_options: LMOptions,
-) -> None:
-    """Choose demos, instructions and the cut on labelled cases; write a program file.
-
-    --seed also draws the candidates. The same command resumes an interrupted optimisation.
-    """
-    from optimize.command import check_options, optimize_to_file
-    from optimize.report import report
-    from optimize.scores import parse_weights
-    from optimize.search import Options
-
-    stages = check_options(optimizer, stage)
-    chosen = Options(
-        optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
-    )
-    _, wanted = read_data(data, key, cases)
-    lm = make(lm_options)
-    if lm is None:
-        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
-    teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
-    found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, workers=workers, tell=say)
-    typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
-    typer.echo(f"{out}", err=json)
+app.command()(optimize)
 
 
 def main() -> None:
