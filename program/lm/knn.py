@@ -22,7 +22,7 @@ from program.lm.metered import prompt_parts
 from program.lm.neighbours import Array, Neighbours, Rarity, line_features, pair_features, words
 from program.lm.prompt_reader import Demo, Inputs, Prompt, read_prompt
 
-TAGGED = re.compile(r"^\[([^\]\s]+)\] (.*)$", re.MULTILINE)
+TAGGED = re.compile(r"^\[([^\]\s*]+)\] ?(.*)$", re.MULTILINE)  # no *, for de-identified dates are [**...**]
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
 ASIDE = re.compile(r"\s*\([^()]*\)")
 DEFAULT_LIMIT = 75  # words, where neither the prompt nor a demo says
@@ -126,11 +126,11 @@ def _scores(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dic
         scores = [output.low + int(step * n) for n in shared]
     else:
         # Scores that no demo gives have their cuts evenly between those of the scores that demos give.
-        known = {float(output.low): float(fitted.neighbours.held_out.min()), **fitted.cuts}
-        steps = np.arange(output.low + 1, min(output.high, int(max(known))) + 1)
-        cuts = np.interp(steps, list(known), list(known.values()))
+        least = int(fitted.neighbours.labels.min())
+        known = {float(least): float(fitted.neighbours.held_out.min()), **fitted.cuts}
+        cuts = np.interp(np.arange(least + 1, int(max(known)) + 1), list(known), list(known.values()))
         means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
-        scores = (output.low + (means[:, None] >= cuts).sum(axis=1)).tolist()
+        scores = np.clip(least + (means[:, None] >= cuts).sum(axis=1), output.low, output.high).tolist()
     return [{output.id_key: i, output.value_key: score} for (i, _), score in zip(lines, scores, strict=True)]
 
 
@@ -232,7 +232,7 @@ def _points(output: Output, inputs: Inputs, rarity: Rarity) -> Array:
 
 def _lists(inputs: Inputs) -> list[str]:
     """Names of the inputs that are lists of `[id] text` lines."""
-    return [name for name, text in inputs if TAGGED.match(text)]
+    return [name for name, text in inputs if all(TAGGED.match(line) for line in text.split("\n"))]
 
 
 def _lines(inputs: Inputs, name: str) -> Lines:

@@ -154,7 +154,7 @@ class Neighbours:
 
     features: Array
     labels: Array
-    group: Array
+    group: NDArray[np.int64]
 
     def predict(self, features: Array) -> Array:
         """(n, features) -> (n,) labels."""
@@ -163,6 +163,8 @@ class Neighbours:
     @cached_property
     def held_out(self) -> Array:
         """What each labelled point would get from the other demos (with one demo only: from the other points)."""
+        if len(self.labels) == 1:
+            return self.labels
         group = self.group if len(set(self.group)) > 1 else np.arange(len(self.labels))
         return self._mean_label(self._points, group)
 
@@ -190,18 +192,18 @@ class Neighbours:
         centre, scale = self._scale
         return (features - centre) * scale
 
-    def _mean_label(self, places: Array, without: Array | None) -> Array:
+    def _mean_label(self, places: Array, without: NDArray[np.int64] | None) -> Array:
+        """Mean label near each of `places`; with `without`, the group of each place, which is then left out."""
         points = self._points
         distance = (places**2).sum(1)[:, None] + (points**2).sum(1)[None, :] - 2 * places @ points.T
         distance = np.maximum(distance, 0)
         if without is not None:
-            distance[without[:, None] == without[None, :]] = np.inf
+            distance[without[:, None] == without] = np.inf
         k = max(1, min(NEIGHBOURS, len(points) // 4))
         nearest = np.argpartition(distance, k - 1, axis=1)[:, :k]
         chosen = np.take_along_axis(distance, nearest, axis=1)
         usable = np.isfinite(chosen)
-        typical = chosen[usable].mean() + TINY if usable.any() else 1.0
-        weight = np.where(usable, np.exp(-np.where(usable, chosen, 0) / typical), 0)
-        total = weight.sum(axis=1)
-        mean = (weight * self.labels[nearest]).sum(axis=1) / np.maximum(total, TINY)
-        return np.where(total > TINY, mean, self.labels.mean())
+        chosen = np.where(usable, chosen, 0)
+        typical = chosen.sum(axis=1, keepdims=True) / np.maximum(usable.sum(axis=1, keepdims=True), 1) + TINY
+        weight = usable * np.exp(-chosen / typical)
+        return (weight * self.labels[nearest]).sum(axis=1) / weight.sum(axis=1)
