@@ -24,6 +24,7 @@ def optimize(
     demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
     candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
     folds: Annotated[str, typer.Option(help="loo, or a number of folds for the out-of-sample scores")] = "5",
+    publish: Annotated[Path | None, typer.Option(help="also write a copy that holds no text of the data")] = None,
     weights: Annotated[str | None, typer.Option(help="what candidates are chosen by [2=1,4=1]")] = None,
     key: KeyOpt = None,
     cases: CasesOpt = None,
@@ -35,10 +36,10 @@ def optimize(
 
     --seed also draws the candidates. The same command resumes an interrupted optimisation.
     """
-    from optimize.command import check_options, optimize_to_file
     from optimize.report import report
     from optimize.scores import parse_weights
     from optimize.search import Options
+    from optimize.session import check_options, optimize_to_file
 
     stages = check_options(optimizer, stage)
     chosen = Options(
@@ -49,6 +50,6 @@ def optimize(
     if lm is None:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
     teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
-    found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, workers=workers, tell=say)
+    found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, publish=publish, workers=workers, tell=say)
     typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)

@@ -184,11 +184,12 @@ def quiet(failure: Failure) -> Any:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             yield
     except Exception:
-        if failure.error is not None:
-            raise failure.error from None
-        raise
+        if failure.error is None:
+            raise
     finally:
         logger.setLevel(level)
+    if failure.error is not None:  # Evaluate counts an error as a score of 0 and goes on
+        raise failure.error from None
 
 
 def shuffled(ids: Sequence[str], seed: int, candidate: int) -> list[str]:

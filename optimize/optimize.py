@@ -13,7 +13,7 @@ from optimize.cuts import Reliability, fit_cut, reliability
 from optimize.demos import estimate_tokens
 from optimize.folds import Answering, assemble, split_folds
 from optimize.scores import case_table, headline, subtasks_of
-from optimize.search import Fitted, Options, candidates, fit, gather
+from optimize.search import Fitted, Options, fit, gather, propose
 from program.gold import has_gold
 from program.pipeline import GroundedQA
 from program.records import CaseRecord
@@ -72,13 +72,18 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     folds = split_folds(labelled, options.folds) if labelled else []
     pool = gather(options, base, labelled, teacher)
     answering.tell(f"all {len(labelled)} cases")
-    fitted = fit(options, base, candidates(options, pool, labelled), labelled, answering)
+
+    def fitted_on(chosen: Sequence[Case]) -> Fitted:
+        made = propose(options, base, pool, chosen, answering, teacher)
+        return fit(options, base, made, chosen, answering)
+
+    fitted = fitted_on(labelled)
     program = assemble(base, fitted.prompts, fitted.settings)
     records = {"in_sample": answering.held_out(program, labelled, options.stages), "out_of_sample": []}
     for number, fold in enumerate(folds, 1):
         answering.tell(f"fold {number} of {len(folds)}")
         train = [c for c in labelled if c not in fold]
-        inside = fit(options, base, candidates(options, pool, train), train, answering)
+        inside = fitted_on(train)
         unseen = assemble(base, inside.prompts, inside.settings)
         records["out_of_sample"] += answering.held_out(unseen, fold, options.stages)
     for name in BASELINES:

@@ -9,6 +9,7 @@ from data.case import Case, DataError
 from optimize.cuts import fit_cut
 from optimize.demos import Demo, bootstrap, covering, fitting, labelled_demos, shuffled
 from optimize.folds import Answering, Prompts, StagePrompt, assemble
+from optimize.instructions import write_instructions
 from optimize.scores import SUBTASK, objective
 from program.pipeline import GroundedQA
 from program.settings import PipelineSettings
@@ -61,9 +62,33 @@ def gather(options: Options, base: GroundedQA, cases: Sequence[Case], teacher: A
     return pool
 
 
-def candidates(options: Options, pool: Pool, cases: Sequence[Case]) -> list[Prompts]:
-    """The demo sets to choose from. labeled: one, chosen for coverage; random: gold demos drawn by seed; bootstrap:
-    accepted traces drawn by seed."""
+def propose(
+    options: Options, base: GroundedQA, pool: Pool, cases: Sequence[Case], answering: Answering, teacher: Answering
+) -> list[Prompts]:
+    """The prompts to choose from on `cases`. labeled: one set of gold demos, chosen for coverage; random: gold demos
+    drawn by seed; bootstrap: accepted traces drawn by seed; mipro and gepa: what they end with."""
+    if options.optimizer in ("mipro", "gepa"):
+        written = {}
+        for stage in options.stages:
+            answering.tell(f"{options.optimizer}: {stage}")
+            written[stage] = write_instructions(
+                options.optimizer,
+                stage,
+                base,
+                cases,
+                answering,
+                teacher,
+                rounds=options.candidates,
+                demos=options.demos,
+                token_budget=options.token_budget,
+                seed=options.seed,
+            )
+        return [written]
+    return draw(options, pool, cases)
+
+
+def draw(options: Options, pool: Pool, cases: Sequence[Case]) -> list[Prompts]:
+    """The demo sets that `cases` allow; no LM is asked."""
     ids = {c.id for c in cases}
     usable = {stage: {i: d for i, d in demos.items() if i in ids} for stage, demos in pool.items()}
     most, budget, seed = options.demos, options.token_budget, options.seed

@@ -23,6 +23,9 @@ CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for exampl
 KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
 JsonOpt = Annotated[bool, typer.Option("--json", help="print JSON")]
 OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM]")]
+DemosFromOpt = Annotated[
+    str | None, typer.Option(metavar="DATA", help="the data that fills the demos of a published program file")
+]
 PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
 
 
@@ -135,11 +138,12 @@ def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> 
     return cases, select_cases(cases, wanted)
 
 
-def load(name: str | None, lm: Any, preset: str | None = None) -> Any:
+def load(name: str | None, lm: Any, preset: str | None = None, demos_from: str | None = None) -> Any:
     """The program asked for, else handwritten with an LM and extractive without."""
     from program.settings import PRESETS
     from program.state import load_program
 
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
-    return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None)
+    filling = read_cases(demos_from) if demos_from else None
+    return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None, filling)

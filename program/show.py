@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.case import Case, DataError
@@ -14,23 +15,32 @@ from program.state import load_program, predictor
 from program.types import STAGES, StageName
 
 
-def show_program(name: str, *, stage: str | None = None, case: Case | None = None, as_json: bool = False) -> str:
+def show_program(
+    name: str,
+    *,
+    stage: str | None = None,
+    case: Case | None = None,
+    as_json: bool = False,
+    demo_cases: Sequence[Case] | None = None,
+) -> str:
     """Every stage's messages; inputs stand as {field}, or are filled in from `case` (stages 3 and 4 from its gold,
     where the program would use the outputs of the stages before). Raises DataError."""
     if stage is not None and stage not in STAGES:
         raise DataError(f"--stage {stage}: the stages are {', '.join(STAGES)}")
     if name == "extractive":
         raise DataError("the extractive program has no prompts: it runs without an LM")
-    program = load_program(name)
+    program = load_program(name, demo_cases=demo_cases)
     chosen = [s for s in STAGES if stage in (None, s)]
     shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
     if as_json:
         return json.dumps({"program": name, "provenance": program.provenance, "stages": shown}, indent=1)
-    parts = [f"program {name}", *(f"  {k}: {_brief(v)}" for k, v in program.provenance.items())]
+    sources = program.provenance.get("demo_case_ids", {})
+    parts = [f"program {name}", *_lines({k: v for k, v in program.provenance.items() if k != "demo_case_ids"})]
     for s, messages in shown.items():
         parts.append(f"\n{'=' * 20} {s} {'=' * 20}")
         for number, message in enumerate(messages):
-            parts.append(f"\n--- {_label(message, number, len(messages))} ---\n{message['content']}")
+            label = _label(message, number, len(messages), sources.get(s, ()))
+            parts.append(f"\n--- {label} ---\n{message['content']}")
     return "\n".join(parts)
 
 
@@ -58,13 +68,23 @@ def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
     return {n: known[n] for n in names}
 
 
-def _label(message: dict[str, Any], number: int, total: int) -> str:
+def _label(message: dict[str, Any], number: int, total: int, sources: Sequence[str]) -> str:
     if message["role"] == "system":
         return "system"
     if number == total - 1:
         return "user"
-    return f"demo {(number + 1) // 2}, {message['role']}"
+    demo = (number + 1) // 2
+    source = f" from {sources[demo - 1]}" if demo <= len(sources) else ""
+    return f"demo {demo}{source}, {message['role']}"
 
 
-def _brief(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
+    """Provenance, a line a value; what holds nothing but plain values stays on one line."""
+    for name, value in values.items():
+        if isinstance(value, dict) and any(isinstance(v, dict) for v in value.values()):
+            yield f"{indent}{name}:"
+            yield from _lines(value, indent + "  ")
+        elif isinstance(value, dict):
+            yield f"{indent}{name}: {', '.join(f'{k} {v}' for k, v in value.items())}"
+        else:
+            yield f"{indent}{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

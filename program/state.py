@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from data.case import DataError
+from data.case import Case, DataError
+from data.shared_task import read_cases
 from data.submission import write_private
 from program.adapter import ADAPTER_NAME
+from program.gold import gold_demo, has_gold
 from program.pipeline import GroundedQA, extractive_program
+from program.records import data_sha256
 from program.settings import PRESETS, PipelineSettings
 from program.signatures import SIGNATURES
 from program.types import STAGES, StageName
@@ -24,7 +28,10 @@ BUILT_IN = ("zero_shot", "handwritten", "extractive")
 
 
 class StageState(BaseModel):
-    """What DSPy needs to restore one predictor: its signature's texts and its demos."""
+    """What DSPy needs to restore one predictor: its signature's texts and its demos.
+
+    A demo is the signature's fields by name or, in a published file, {"from_case": id, "sha256": of those fields}.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,22 +52,33 @@ class ProgramFile(BaseModel):
     provenance: dict[str, Any] = Field(default_factory=dict)
 
 
-def load_program(name: str | Path, settings: PipelineSettings | None = None) -> GroundedQA:
+def load_program(
+    name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
+) -> GroundedQA:
     """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
 
-    `settings` replaces the file's own. The result carries `.provenance` and `.name`. Raises DataError for a file
-    that is missing, not a program file, of another format, or made for other signatures.
+    `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
+    `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
+    made for other signatures.
     """
     if str(name) == "extractive":
-        program, provenance = extractive_program(settings), {"made_by": "built in"}
+        program, provenance = extractive_program(settings), {"made_by": "built in", "data_sha256": fitted_on()}
     elif str(name) == "zero_shot":
         program, provenance = GroundedQA(settings or PRESETS["default"]), {"made_by": "built in"}
     else:
         path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
         file = read_program_file(path)
-        program, provenance = to_program(file, settings), file.provenance
+        try:
+            program, provenance = to_program(file, settings, demo_cases), file.provenance
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
     program.name, program.provenance = str(name), provenance
     return program
+
+
+def fitted_on() -> str:
+    """data_sha256 of sample/dev, which the extractive stages are fitted on."""
+    return data_sha256(read_cases("sample/dev"))
 
 
 def read_program_file(path: Path) -> ProgramFile:
@@ -96,12 +114,38 @@ def read_program_file(path: Path) -> ProgramFile:
     return file
 
 
-def to_program(file: ProgramFile, settings: PipelineSettings | None = None) -> GroundedQA:
-    """The module that a checked program file describes."""
+def to_program(
+    file: ProgramFile, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
+) -> GroundedQA:
+    """The module that a checked program file describes. Raises DataError where a demo's case is not in
+    `demo_cases`."""
     program = GroundedQA(settings or file.settings)
     for stage, state in file.stages.items():
-        predictor(program, stage).load_state({"traces": [], "train": [], "lm": None, **state.model_dump()})
+        demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
+        restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
+        predictor(program, stage).load_state(restored)
     return program
+
+
+def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None) -> dict[str, Any]:
+    """The demo itself, or the one that a published file names by its case."""
+    if "from_case" not in demo:
+        return demo
+    if cases is None:
+        raise DataError("its demos are stored as case ids; pass the data they are from as --demos-from DATA")
+    case = next((c for c in cases if c.id == demo["from_case"]), None)
+    made = gold_demo(stage, case) if case is not None and has_gold(stage, case) else None
+    if made is None or demo_sha256(made) != demo.get("sha256"):
+        raise DataError(
+            f"case {demo['from_case']} of --demos-from does not give the {stage} demo of this program; pass the data, "
+            "with its key, that the program was optimised on"
+        )
+    return made
+
+
+def demo_sha256(demo: dict[str, Any]) -> str:
+    """sha256 of a demo's fields, by which a published file knows it again."""
+    return hashlib.sha256(json.dumps(demo, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def to_file(program: GroundedQA, provenance: dict[str, Any] | None = None) -> ProgramFile:
