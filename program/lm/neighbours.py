@@ -171,7 +171,8 @@ class Neighbours:
     def cut(self, least: float) -> float:
         """The predicted value from which on a label of at least `least` is foretold with the best F1 (held out)."""
         positive = self.labels >= least
-        tries = np.unique(np.quantile(self.held_out, np.linspace(0.3, 1, 120)))
+        values = np.unique(np.quantile(self.held_out, np.linspace(0.3, 1, 120)))
+        tries = np.append(values[0], (values[1:] + values[:-1]) / 2)  # midway, not on the edge of a gap
         chosen = self.held_out[None, :] >= tries[:, None]
         f1 = 2 * (chosen & positive).sum(axis=1) / (chosen.sum(axis=1) + positive.sum())
         return float(tries[int(np.argmax(f1))])

@@ -1,0 +1,281 @@
+"""The knn LM: learns from the demos of its prompt and from nothing else, and always answers in the shape asked for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.case import AnswerSentence, Case, Sentence
+from data.shared_task import read_cases
+from metrics.intervals import paired_difference
+from metrics.score import ScoreResult, score_submission
+from program import signatures
+from program.lm import knn, make_lm
+from program.lm.knn import KnnEngine
+from program.pipeline import GroundedQA
+from program.records import submissions
+from program.render import render
+from program.run import run_cases
+
+LABEL = {"essential": 5, "supplementary": 3, "not-relevant": 1}
+TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
+
+INPUTS = {
+    "score": {
+        "question": "Why was the drain placed?",
+        "narrative": "They put a drain in my mother. Why?",
+        "sentences": "[1] Hospital Course:\n[2] The drain was placed for an abscess.\n[3] Diet was regular.",
+    },
+    "align": {
+        "question": "Why was the drain placed?",
+        "answer_sentences": "[1] The drain was placed for an abscess.\n[2] She ate.",
+        "sentences": "[1] Hospital Course:\n[2] A drain was placed for the large abscess.\n[3] Diet was regular.",
+    },
+    "generate": {
+        "question": "Why was the drain placed?",
+        "evidence": "[2] A drain was placed (by radiology) for the abscess.\n[3] Diet was regular.",
+        "note": "[1] Course:\n[2] A drain was placed (by radiology) for the abscess.\n[3] Diet was regular.",
+    },
+    "reformulate": {"narrative": "They put a drain in my mother. I am scared. Why did she need a drain?"},
+}
+
+
+class Listening(KnnEngine):
+    """The engine under test; `requests` holds what it was asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[lm15.Request] = []
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        self.requests.append(request)
+        return super().complete(request)
+
+
+def predict(
+    signature: Any, inputs: dict[str, str], demos: Sequence[dict[str, Any]] = (), engine: KnnEngine | None = None
+) -> dspy.Prediction:
+    """One answer through dspy.Predict and JSONAdapter."""
+    lm = dspy.LM("knn", engine=engine or KnnEngine(), cache=False)
+    program = dspy.Predict(signature)
+    program.demos = list(demos)
+    with dspy.context(lm=lm, adapter=dspy.JSONAdapter(), disable_history=True):
+        return program(**inputs)
+
+
+def scores_of(prediction: dspy.Prediction) -> dict[str, int]:
+    return {s.id: s.score for s in prediction.scores}
+
+
+def graded(grade: Callable[[int], int], demos: int = 3) -> list[dict[str, Any]]:
+    """Score demos of one heading, five lines on the drain and five on the diet; `grade(line number)` is the label."""
+    lines = ["Course:", *["The drain was placed."] * 5, *["Diet was advanced slowly to regular."] * 5]
+    shown = "\n".join(f"[{i}] {text}" for i, text in enumerate(lines))
+    scores = [{"id": str(i), "score": grade(i)} for i in range(len(lines))]
+    return [
+        {"question": f"Why was drain {n} placed?", "narrative": "Why?", "sentences": shown, "scores": scores}
+        for n in range(demos)
+    ]
+
+
+def test_demos_turn_its_scores_round() -> None:
+    drain, diet = graded(lambda i: 5 if 1 <= i <= 5 else 1), graded(lambda i: 5 if i > 5 else 1)
+    lines = ["Summary:", *["A stent was needed."] * 4, *["Fluids were stopped late in the stay."] * 4]
+    sentences = "\n".join(f"[{i}] {text}" for i, text in enumerate(lines))
+    inputs = {"question": "Why was a stent needed?", "narrative": "Why?", "sentences": sentences}
+    on_drain = scores_of(predict(signatures.ScoreSentences, inputs, drain))
+    on_diet = scores_of(predict(signatures.ScoreSentences, inputs, diet))
+    assert list(on_drain.values())[1:] == [5] * 4 + [1] * 4
+    assert list(on_diet.values())[1:] == [1] * 4 + [5] * 4
+
+
+@pytest.mark.parametrize("label", [1, 3, 5])
+def test_demos_that_agree_are_followed(label: int) -> None:
+    given_scores = scores_of(predict(signatures.ScoreSentences, INPUTS["score"], graded(lambda _: label)))
+    assert given_scores == {"1": label, "2": label, "3": label}
+
+
+def test_without_demos_it_counts_shared_words() -> None:
+    assert scores_of(predict(signatures.ScoreSentences, INPUTS["score"])) == {"1": 1, "2": 5, "3": 2}
+    links = {link.answer_id: link.evidence_ids for link in predict(signatures.Align, INPUTS["align"]).links}
+    assert links == {"1": ["2"], "2": []}
+    assert predict(signatures.Reformulate, INPUTS["reformulate"]).question == "Why did she need a drain?"
+    answer = predict(signatures.Generate, INPUTS["generate"]).answer_sentences
+    assert answer == ["A drain was placed for the abscess.", "Diet was regular."]
+
+
+def test_text_is_as_long_as_the_nearest_demo_and_ends_like_it() -> None:
+    narrative = INPUTS["reformulate"]["narrative"]
+    demos = [
+        {"narrative": narrative, "question": "Why a drain?"},
+        {"narrative": "My son has asthma. Is it safe?", "question": "Is it safe for the patient to go home today?"},
+    ]
+    question = predict(signatures.Reformulate, INPUTS["reformulate"], demos).question
+    assert len(question.split()) == 3
+    assert question.endswith("?")
+
+
+def test_demos_it_cannot_use_are_as_none() -> None:
+    bare = predict(signatures.ScoreSentences, INPUTS["score"])
+    unusable = [
+        {"question": "Why?", "scores": [{"id": "1", "score": 5}]},  # DSPy shows it as an incomplete example
+        {**INPUTS["score"], "scores": "all of them"},
+    ]
+    assert predict(signatures.ScoreSentences, INPUTS["score"], unusable) == bare
+
+
+def test_it_follows_changed_instructions_and_other_names() -> None:
+    class Rate(dspy.Signature):
+        """Whatever an optimiser wrote."""
+
+        asked: str = dspy.InputField()
+        lines: str = dspy.InputField()
+        marks: list[signatures.SentenceScore] = dspy.OutputField()
+
+    made = predict(Rate, {"asked": "Why was the drain placed?", "lines": INPUTS["score"]["sentences"]})
+    assert {m.id: m.score for m in made.marks} == {"1": 1, "2": 5, "3": 2}
+    told = signatures.ScoreSentences.with_instructions("Grade. Answer in French.")
+    assert predict(told, INPUTS["score"]) == predict(signatures.ScoreSentences, INPUTS["score"])
+
+
+@pytest.mark.parametrize("stage", signatures.SIGNATURES)
+def test_it_reads_the_output_fields_from_the_prompt_where_no_schema_is_sent(stage: signatures.StageName) -> None:
+    engine = Listening()
+    predict(signatures.SIGNATURES[stage], INPUTS[stage], engine=engine)
+    with_schema = engine.requests[-1]
+    without = lm15.Request(model="knn", messages=with_schema.messages, system=with_schema.system)
+    assert with_schema.config.response_format
+    assert engine.complete(without).message.text == engine.complete(with_schema).message.text
+
+
+def test_a_prompt_of_another_shape_gets_plain_json() -> None:
+    engine = KnnEngine()
+    chat = lm15.Request(model="knn", messages=(lm15.Message.user("Improve this instruction."),))
+    assert engine.complete(chat).message.text == "{}"
+    fields = {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "string"}}, "c": {"type": "boolean"}}
+    config = lm15.Config(response_format={"type": "json_schema", "schema": {"properties": fields}})
+    asked = lm15.Request(model="knn", messages=chat.messages, config=config)
+    assert json.loads(engine.complete(asked).message.text or "") == {"a": "", "b": [], "c": False}
+
+
+def test_usage_is_four_characters_a_token() -> None:
+    prompt = lm15.Request(model="knn", messages=(lm15.Message.user("x" * 400),))
+    usage = KnnEngine().complete(prompt).usage
+    assert (usage.input_tokens, usage.output_tokens) == (100, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(TEXT, min_size=1, max_size=8),
+    st.lists(TEXT, min_size=1, max_size=4),
+    TEXT,
+    st.lists(st.integers(0, 7), max_size=3),
+)
+def test_it_answers_every_id_once_whatever_the_text(
+    note: list[str], answer: list[str], question: str, labels: list[int]
+) -> None:
+    sentences = render([Sentence(str(i), text) for i, text in enumerate(note)])
+    answered = render([AnswerSentence(str(i), text) for i, text in enumerate(answer)])
+    ids, answer_ids = [str(i) for i in range(len(note))], [str(i) for i in range(len(answer))]
+    inputs = {"question": question, "narrative": question, "sentences": sentences}
+    demos = [{**inputs, "scores": [{"id": i, "score": label} for i in ids]} for label in labels]
+    scores = predict(signatures.ScoreSentences, inputs, demos).scores
+    assert [s.id for s in scores] == ids
+
+    inputs = {"question": question, "answer_sentences": answered, "sentences": sentences}
+    demos = [
+        {**inputs, "links": [{"answer_id": a, "evidence_ids": ids[:label]} for a in answer_ids]} for label in labels
+    ]
+    links = predict(signatures.Align, inputs, demos).links
+    assert [link.answer_id for link in links] == answer_ids
+    assert all(set(link.evidence_ids) <= set(ids) for link in links)
+
+    inputs = {"question": question, "evidence": sentences, "note": sentences}
+    made = predict(signatures.Generate, inputs, [{**inputs, "answer_sentences": answer}] * len(labels)).answer_sentences
+    assert sum(len(text.split()) for text in made) <= 75
+    made = predict(signatures.Reformulate, {"narrative": question}, [{"narrative": answered, "question": question}])
+    assert len(made.question.split()) <= 15
+
+
+def labelled(program: GroundedQA, cases: Sequence[Case]) -> GroundedQA:
+    """The program with the gold of `cases` as demos of its score and align stages."""
+    golds = [(case, case.gold) for case in cases if case.gold is not None]
+    program.score.predict.demos = [
+        {
+            "question": case.clinician_question,
+            "narrative": case.narrative,
+            "sentences": render(case.sentences),
+            "scores": [{"id": i, "score": LABEL[label.value]} for i, label in (gold.relevance or {}).items()],
+        }
+        for case, gold in golds
+    ]
+    program.align.predict.demos = [
+        {
+            "question": case.clinician_question,
+            "answer_sentences": render(gold.answer_sentences),
+            "sentences": render(case.sentences),
+            "links": [{"answer_id": a.id, "evidence_ids": list(a.citations or ())} for a in gold.answer_sentences],
+        }
+        for case, gold in golds
+    ]
+    return program
+
+
+def results(program: GroundedQA, cases: Sequence[Case]) -> dict[int, ScoreResult]:
+    made = submissions(run_cases(cases, program, make_lm("knn", cache=False), workers=2).records)
+    links = [
+        {"case_id": i, "prediction": [{"answer_id": a, "evidence_id": e} for a, e in pairs]}
+        for i, pairs in made[4].items()
+    ]
+    evidence = [{"case_id": i, "prediction": ids} for i, ids in made[2].items()]
+    return {2: score_submission(evidence, cases, 2), 4: score_submission(links, cases, 4)}
+
+
+def test_labelled_demos_beat_no_demos_on_the_sample_test_set() -> None:
+    cases = read_cases("sample/test")
+    without = results(GroundedQA(), cases)
+    with_demos = results(labelled(GroundedQA(), read_cases("sample/dev")[:8]), cases)
+    for subtask, name in ((2, "strict_micro_f1"), (4, "micro_f1")):
+        gain = paired_difference(with_demos[subtask].table, without[subtask].table)[name]
+        assert gain.value >= 10
+        assert gain.low > 0
+
+
+def test_the_same_prompt_gets_the_same_answer_in_any_thread_and_without_memory() -> None:
+    case = read_cases("sample/test")[0]
+    program = labelled(GroundedQA(), read_cases("sample/dev")[:2])
+    engine = Listening()
+    inputs = {"question": "Why?", "narrative": case.narrative, "sentences": render(case.sentences)}
+    predict(signatures.ScoreSentences, inputs, program.score.predict.demos, engine)
+    request = engine.requests[0]
+    knn._fit.cache_clear()
+    with ThreadPoolExecutor(8) as threads:
+        replies = {r.message.text for r in threads.map(KnnEngine().complete, [request] * 16)}
+    knn._fit.cache_clear()
+    assert replies == {KnnEngine().complete(request).message.text}
+
+
+@pytest.mark.parametrize("module", ["knn", "neighbours", "prompt_reader"])
+def test_it_has_nothing_to_learn_from_but_its_prompt(module: str) -> None:
+    path = importlib.import_module(f"program.lm.{module}").__file__
+    assert path is not None
+    source = Path(path).read_text(encoding="utf-8")
+    imported = {
+        name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+    }
+    assert not {name.split(".")[0] for name in imported} & {"data", "os", "pathlib", "importlib"}
+    assert not [name for name in imported if name.startswith("program.extractive")]
+    assert "open(" not in source
