@@ -33,8 +33,13 @@ def write_submission(path: str | Path, subtask: int, predictions: Mapping[str, A
 
     A prediction is text (subtasks 1, 3), a list of note ids (2), or a list of (answer id, note ids) pairs (4).
     """
-    entries = [{"case_id": case_id, "prediction": _as_json(subtask, p)} for case_id, p in predictions.items()]
+    entries = submission_entries(subtask, predictions)
     write_private(Path(path), json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+
+
+def submission_entries(subtask: int, predictions: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The official JSON array of {case id: prediction}, predictions as `write_submission` takes them."""
+    return [{"case_id": case_id, "prediction": _as_json(subtask, p)} for case_id, p in predictions.items()]
 
 
 def write_private(path: Path, text: str) -> None:

@@ -27,8 +27,10 @@ from program.lm.cache import configure_cache
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
 from program.records import CaseRecord, answer_linked, data_sha256, submissions
 from program.run_folder import RunFolder
-from program.state import program_hash
+from program.state import program_hash, save_program_file, to_file
 from program.types import STAGES, StageName
+
+PROGRAM = "program.json"
 
 
 @dataclass(slots=True)
@@ -85,6 +87,8 @@ def run_cases(
     with RunFolder(out, identity, fresh=fresh) as folder:
         if lm is not None:
             configure_cache(_cache_folder(out))
+        if hasattr(program.score, "predict"):  # what was run stays with its answers: files change and names repeat
+            save_program_file(to_file(program, getattr(program, "provenance", None)), out / PROGRAM)
         earlier = folder.manifest.get("sessions", [])
         left = [c for c in cases if c.id not in folder.records]
         result = RunResult([], {}, out, resumed=len(cases) - len(left), notes=folder.notices)

@@ -93,12 +93,7 @@ class RunFolder:
             self.notices.append(f"{journal}: the last line was torn by an interrupted write; dropped")
             with journal.open("r+b") as stream:
                 stream.truncate(whole)
-        for number, line in enumerate(raw[:whole].splitlines(), 1):
-            try:
-                record = CaseRecord.model_validate_json(line)
-            except ValidationError:
-                raise DataError(f"{journal}: line {number} is damaged; remove it to answer its case again") from None
-            self.records[record.case_id] = record
+        self.records |= _records(raw[:whole], journal)
 
     @contextlib.contextmanager
     def _disk_faults(self) -> Iterator[None]:
@@ -108,6 +103,29 @@ class RunFolder:
             raise DataError(
                 f"{self.path}: {error.strerror or error}; free space, mend permissions, or use another --out"
             ) from None
+
+
+def read_run_folder(path: Path) -> tuple[dict[str, Any], dict[str, CaseRecord]]:
+    """run.json and the finished cases by id, changing nothing. Raises DataError for a folder without a run."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        raw = (path / JOURNAL).read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: not a run folder ({error.strerror}); name one that archehr run has made") from None
+    except ValueError:
+        raise DataError(f"{path / MANIFEST}: damaged; run the program again with --fresh") from None
+    return manifest, _records(raw[: raw.rfind(b"\n") + 1], path / JOURNAL)
+
+
+def _records(lines: bytes, journal: Path) -> dict[str, CaseRecord]:
+    records = {}
+    for number, line in enumerate(lines.splitlines(), 1):
+        try:
+            record = CaseRecord.model_validate_json(line)
+        except ValidationError:
+            raise DataError(f"{journal}: line {number} is damaged; remove it to answer its case again") from None
+        records[record.case_id] = record
+    return records
 
 
 def _open_private(path: Path, flags: int) -> int:
