@@ -125,6 +125,18 @@ def test_text_is_as_long_as_the_nearest_demo_and_ends_like_it() -> None:
     assert question.endswith("?")
 
 
+@pytest.mark.parametrize("demo_words", [0, 30, 200])
+def test_an_answer_keeps_to_the_limit_of_the_prompt_and_the_length_of_the_demo(demo_words: int) -> None:
+    evidence = "\n".join(f"[{i}] The drain was placed on day {i} and left for some time." for i in range(20))
+    inputs = {"question": "Why was the drain placed?", "evidence": evidence, "note": evidence}
+    demos = [{**inputs, "answer_sentences": ["drain " * demo_words]}] if demo_words else []
+    made = predict(signatures.Generate, inputs, demos).answer_sentences
+    most = 30 if demo_words == 30 else 75
+    assert most - 12 < sum(len(text.split()) for text in made) <= most
+    (cut,) = predict(signatures.Generate, {**inputs, "evidence": "[1] " + "drain " * 90}, demos).answer_sentences
+    assert len(cut.split()) == most
+
+
 def test_demos_it_cannot_use_are_as_none() -> None:
     bare = predict(signatures.ScoreSentences, INPUTS["score"])
     unusable = [
