@@ -13,10 +13,11 @@ import typer
 from data.case import DataError
 from data.shared_task import read_cases, select_cases
 from data.submission import read_submission, validate_submission
-from optimize.commands import optimize
+from optimize.commands import compare, optimize
 from program.options import (
     CasesOpt,
     DataArg,
+    DemosFromOpt,
     JsonOpt,
     KeyOpt,
     LMOptions,
@@ -78,6 +79,7 @@ def run(
     question: Annotated[str, typer.Option(help="own or given: which question stages 2-4 work on")] = "own",
     stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
     preset: PresetOpt = None,
+    demos_from: DemosFromOpt = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     json: JsonOpt = False,
@@ -96,7 +98,7 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset)
+    loaded = load(program, lm, preset, demos_from)
     folder = out or default_folder(data, loaded.name, lm_options.lm)
     with RunDisplay(len(wanted)) as display:
         result: RunResult = run_cases(
@@ -118,6 +120,32 @@ def run(
     if result.manifest["sessions"][-1].get("lm_never_answered"):
         say("no LM call succeeded: every answer of this run is a fallback, not the LM's; see the notices")
         raise typer.Exit(1)
+
+
+@app.command()
+@with_lm_options
+def ask(
+    note: Annotated[Path, typer.Argument(metavar="NOTE", help="a text file with the note")],
+    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="the patient's message, or a file holding it")],
+    *,
+    question: Annotated[str | None, typer.Option(help="a clinician's question to work on instead")] = None,
+    program: ProgramOpt = None,
+    preset: PresetOpt = None,
+    json: JsonOpt = False,
+    lm_options: LMOptions,
+) -> None:
+    """Answer one message from one note; print the answer with its citations and the sentences cited.
+
+    Nothing is kept on disk.
+    """
+    from data.notes import case_of
+    from program.display import print_answer
+    from program.run import run_cases
+
+    case = case_of(note, message, question)
+    lm = make(lm_options)
+    result = run_cases([case], load(program, lm, preset), lm, question="given" if question else "own")
+    print_answer(case, result.records[0], as_json=json)
 
 
 @app.command()
@@ -192,16 +220,19 @@ def show(
     stage: Annotated[str | None, typer.Option(help="only this stage")] = None,
     case: Annotated[str | None, typer.Option(help="fill the prompts in from this case")] = None,
     data: Annotated[str, typer.Option(help="the data that --case is in")] = "sample/dev",
+    demos_from: DemosFromOpt = None,
     json: JsonOpt = False,
 ) -> None:
     """Print the messages of each stage as they are sent."""
     from program.show import show_program
 
     chosen = select_cases(read_cases(data), case)[0] if case else None
-    typer.echo(show_program(program, stage=stage, case=chosen, as_json=json))
+    filling = read_cases(demos_from) if demos_from else None
+    typer.echo(show_program(program, stage=stage, case=chosen, as_json=json, demo_cases=filling))
 
 
 app.command()(optimize)
+app.command()(compare)
 
 
 def main() -> None:

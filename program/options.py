@@ -56,25 +56,27 @@ class LMOptions:
     threads: int | None = _option(None, "gguf: CPU threads")
     record: Path | None = _option(None, "append every request and reply to this file, for replay:FILE")
 
-    def make(self, name: str | None = None, beside: Any = None) -> Any:
+    def budget(self) -> Any:
+        """The limits asked for, as a Budget that one or more LMs may share."""
+        from program.lm import Budget
+
+        return Budget(
+            max_calls=self.max_calls,
+            max_tokens_total=self.max_tokens_total,
+            max_cost=self.max_cost,
+            price_in=self.price_in,
+            price_out=self.price_out,
+        )
+
+    def make(self, name: str | None = None, beside: Any = None, budget: Any = None) -> Any:
         """The dspy.LM called `name` (else `self.lm`) with these options, or None without a name; `beside` is an LM
-        whose ledger and budget it shares. Raises DataError."""
+        whose ledger and budget it shares, `budget` one that it shares with others. Raises DataError."""
         name = name or self.lm
         if name is None:
             return None
-        from program.lm import Budget, make_lm
+        from program.lm import make_lm
 
-        budget = (
-            beside.engine.budget
-            if beside is not None
-            else Budget(
-                max_calls=self.max_calls,
-                max_tokens_total=self.max_tokens_total,
-                max_cost=self.max_cost,
-                price_in=self.price_in,
-                price_out=self.price_out,
-            )
-        )
+        budget = budget or (beside.engine.budget if beside is not None else self.budget())
         return make_lm(
             name,
             api_base=self.api_base,
@@ -95,20 +97,24 @@ class LMOptions:
 
 
 def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
+    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`.
+
+    A field that the command has as a parameter of its own (`lm`, where it takes several) stays the command's.
+    """
     hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(LMOptions)
     own = [
         p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != "lm_options"
     ]
     shared = []
-    for f in fields(LMOptions):
+    taken = [f for f in fields(LMOptions) if f.name not in hints]
+    for f in taken:
         option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
         flag: Any = Annotated[kinds[f.name], option]
         shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=flag))
 
     @functools.wraps(command)
     def wrapper(**given: Any) -> Any:
-        options = LMOptions(**{f.name: given.pop(f.name) for f in fields(LMOptions)})
+        options = LMOptions(**{f.name: given.pop(f.name) for f in taken})
         return command(**given, lm_options=options)
 
     wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
