@@ -122,9 +122,11 @@ class BudgetExceeded(RuntimeError):
 
 def budget_error(exc: BaseException | None) -> BudgetExceeded | None:
     """The BudgetExceeded in `exc` or its causes. DSPy wraps whatever an engine raises in an LMUnexpectedError."""
-    while exc is not None:
+    seen: set[int] = set()
+    while exc is not None and id(exc) not in seen:
         if isinstance(exc, BudgetExceeded):
             return exc
+        seen.add(id(exc))
         exc = exc.__cause__
     return None
 

@@ -92,7 +92,10 @@ class MeteredEngine:
             if partial is not None:
                 tokens = tokens_of(partial, self.backend.provider)
             self._book(need, attempt, tokens, failed=True)
-            raise self._told(exc, attempt, prompt_text(sent)) from exc
+            told = self._told(exc, attempt, prompt_text(sent))
+            if told is exc:
+                raise
+            raise told from exc
         except BaseException:  # interrupted: what was set aside must not stay so
             self._book(need, attempt, tokens, failed=True)
             raise

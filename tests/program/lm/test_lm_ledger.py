@@ -121,6 +121,16 @@ def test_a_spent_budget_lets_nothing_more_through(ask) -> None:
 def test_other_errors_are_no_budget_errors() -> None:
     assert budget_error(None) is None
     assert budget_error(ValueError("x")) is None
+    circular = ValueError("its own cause")
+    circular.__cause__ = circular
+    assert budget_error(circular) is None
+
+
+def test_an_error_of_an_engine_is_not_its_own_cause(ask) -> None:
+    with pytest.raises(dspy.LMError) as caught:
+        ask(fake_lm([lm15.AuthError("no")]))
+    assert isinstance(caught.value.__cause__, lm15.AuthError)
+    assert caught.value.__cause__.__cause__ is None
 
 
 @pytest.mark.parametrize("workers", [1, 8])
