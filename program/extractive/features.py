@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import log
 from typing import TYPE_CHECKING, Any
 
+from program.extractive.cues import CUES, cue_row, what_is_asked
 from program.extractive.focus import asks
 from program.extractive.sections import KINDS, Place, places
 from program.extractive.text import terms
@@ -15,164 +18,123 @@ if TYPE_CHECKING:
 
     Matrix = np.ndarray[Any, np.dtype[np.float64]]
 
-# How notes say why, what is to be expected, what was decided, and so on: families of cue words.
-CUES = {
-    "cause": r"due to|2/2|d/t|attribut|felt to|felt (?:most|this|picture|presentation)|because|caus|secondary to|given|c/w|consistent with"
-    r"|in (?:the )?setting of|etiolog|likely|suspect|trigger|precipitat|provok|contribut|ascribed|in keeping with|explain|owing|account",
-    "outlook": r"expect|anticipat|recover|permanent|improv|resol|prognos|chance|odds|weeks to months|long.?term|should|will|may|risk|revers",
-    "decision": r"decision|decided|not (?:felt|indicated|offered|favou?r|pursued|recommended|attempted|given|a candidate)|no indication|deferred"
-    r"|declin|unsafe|opted|elected|felt|recommend|advis|agreed|prefer|considered|rather than|instead|avoid|contraindicat|benefit",
-    "plan": r"plan|schedul|follow.?up|f/u|clinic|outpatient|outpt|repeat|referral|appointment|through|until|weeks|months|to be",
-    "change": r"start|stop|discontinu|d/c'?d|held|hold|resum|restart|switch|chang|taper|transition|increas|decreas|initiat|begun|began",
-    "finding": r"\bct\b|\bmri\b|show|reveal|demonstrat|found|biops|patholog|positive|\bpos\b|elevated|cultur|echo|\btte\b|\begd\b|angiogra|exam",
-    "negative": r"negative|\bneg\b|without|w/o|normal|\bno\b|unremarkable|stable|denies",
-    "told": r"discuss|explain|communicat|told|family|per \w+|consult|team|seen by|meeting|\bdr\b",
-    "response": r"improv|resol|return|remain|respon|came down|weaned|trend|since|after|then|->",
-    "treated": r"receiv|given|treated|placed|underwent|perform|taken|admin|s/p|\bx\d",
-}  # fmt: skip
-_CUES = {name: re.compile(rf"(?:{pattern})", re.IGNORECASE) for name, pattern in CUES.items()}
-ASKED = {
-    "why": r"\bwhy\b|caus|reason|how come|what made|explain|due to|from what|what is this|what happened",
-    "outcome": r"\bwill\b|again|recover|normal|forever|permanent|life|how long|when|expected|chance|go back|better|come back",
-    "choice": r"\bwhy (?:did|didn|not|no|was|were|can|couldn)|should|necessary|needed|instead|choice|option|safe|could(?:n.?t)? they",
-}
-_ASKED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in ASKED.items()}
+STRUCTURE = (
+    "length", "short", "length_to_mean", "length_rank", "numbers", "has_date", "is_header",
+    "position", "place_in_block", "block_length", "block_to_longest", "block_words_to_longest",
+    *(f"section_{kind}" for kind in (*KINDS, "other")),
+)  # fmt: skip
+NAMES = (*STRUCTURE, "asked_terms", "block_asked_terms", *CUES)
 
-STRUCTURE = [
-    "position", "position_from_end", "place_in_block", "block_length", "length", "length_squared", "is_header",
-    "numbers", "has_date", *(f"section_{kind}" for kind in (*KINDS, "other")),
-]  # fmt: skip
-
-
-def structure_features(texts: Sequence[str], where: Sequence[Place]) -> Matrix:
-    """(sentences, len(STRUCTURE)): what is known without reading the question: position, length, header, section."""
-    import numpy as np
-
-    count = len(texts)
-    blocks = np.array([p.block for p in where])
-    sizes = np.bincount(blocks)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    rows = []
-    for i, (text, place) in enumerate(zip(texts, where, strict=True)):
-        size = sizes[place.block]
-        length = len(text.split())
-        kinds = [float(place.kind == kind) for kind in (*KINDS, "other")]
-        rows.append(
-            [i / max(count - 1, 1), np.log1p(count - 1 - i), (i - starts[place.block]) / size, np.log1p(size),
-             np.log1p(length), min(length, 40) ** 2 / 400, float(place.is_header), np.log1p(len(re.findall(r"\d+", text))),
-             float("[**" in text), *kinds]
-        )  # fmt: skip
-    return np.array(rows)
-
-
-TOPIC = [
-    *(f"{query}_{how}" for query in ("question", "focus", "narrative") for how in ("all", "words", "concepts", "covered", "rank")),
-    "title_question", "title_narrative", "block_mean", "block_max", "before", "after", "first_pass", "first_pass_rank", "feedback", "feedback_rank",
-    "central",
-]  # fmt: skip
-
-
-def topic_features(question: str, narrative: str, texts: Sequence[str], where: Sequence[Place]) -> Matrix:
-    """(sentences, len(TOPIC)): closeness to the question, the message's questions and the whole message, of the
-    sentence itself, its block, its header and its neighbours, by TF-IDF fitted on the case alone."""
-    import numpy as np
-
-    focus = " ".join(a.text for a in asks(narrative)[:3])
-    queries = [question, focus, narrative]
-    views = [_vectors(texts, queries, [p.title for p in where], keep) for keep in (None, False, True)]
-    columns: list[Matrix] = []
-    for k in range(len(queries)):
-        similar = [_dot(sentences, asked[k]) for sentences, asked, _ in views]
-        covered = _dot((views[0][0] > 0).astype(float), asked_weights(views[0][1][k]))
-        columns += [*similar, covered, _rank(similar[0])]
-    sentences, asked, titles = views[0]
-    columns += [_dot(titles, asked[0] + asked[1]), _dot(titles, asked[2])]
-    own = columns[0] + columns[5] + columns[10]
-    blocks = np.array([p.block for p in where])
-    sizes = np.maximum(np.bincount(blocks), 1)
-    highest = np.zeros(len(sizes))
-    np.maximum.at(highest, blocks, own)
-    columns += [(np.bincount(blocks, own) / sizes)[blocks], highest[blocks]]
-    columns += [np.concatenate([[0.0], own[:-1]]), np.concatenate([own[1:], [0.0]])]
-    first = own + 0.5 * columns[-4] + 0.25 * (columns[-2] + columns[-1]) + columns[15]
-    best = np.argsort(-first, kind="stable")[: max(3, len(texts) // 8)]
-    model = sentences[best].mean(axis=0)
-    feedback = _dot(sentences, np.asarray(model).ravel())
-    central = _dot(sentences, np.asarray(sentences.mean(axis=0)).ravel())
-    columns += [first, _rank(first), feedback, _rank(feedback), central]
-    return np.column_stack(columns)
-
-
-def cue_features(question: str, narrative: str, texts: Sequence[str]) -> Matrix:
-    """(sentences, len(CUE_NAMES)): cue words, and the same where the message asks for what they tell."""
-    import numpy as np
-
-    focus = question + " " + " ".join(a.text for a in asks(narrative)[:3])
-    asked = [float(bool(p.search(focus))) for p in _ASKED.values()]
-    rows = []
-    for text in texts:
-        cues = {name: min(len(p.findall(text)), 3) for name, p in _CUES.items()}
-        rows.append(
-            [*cues.values(), cues["cause"] * asked[0], cues["outlook"] * asked[1], cues["plan"] * asked[1],
-             cues["decision"] * asked[2]]
-        )  # fmt: skip
-    return np.array(rows, dtype=float)
-
-
-CUE_NAMES = [*CUES, "cause_asked", "outlook_asked", "plan_asked", "decision_asked"]
-
-
-def _vectors(
-    texts: Sequence[str], queries: Sequence[str], titles: Sequence[str], concepts: bool | None
-) -> tuple[Any, Any, Any]:
-    """TF-IDF rows of the sentences, dense rows of the queries, rows of the titles; idf from the case's sentences.
-    `concepts`: only concepts (True), only words (False), both (None)."""
-    import numpy as np
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    def analyse(text: str) -> list[str]:
-        return [t for t in terms(text) if concepts is None or t.startswith("=") == concepts]
-
-    vectorizer = TfidfVectorizer(analyzer=analyse, sublinear_tf=True)
-    try:
-        sentences = vectorizer.fit_transform([*texts, *queries])[: len(texts)]
-    except ValueError:  # no term anywhere: punctuation only
-        from scipy.sparse import csr_matrix
-
-        return csr_matrix((len(texts), 1)), np.zeros((len(queries), 1)), csr_matrix((len(titles), 1))
-    return sentences, vectorizer.transform(queries).toarray(), vectorizer.transform(titles)
-
-
-def asked_weights(query: Matrix) -> Matrix:
-    return query
-
-
-def _dot(rows: Any, vector: Matrix) -> Matrix:
-    import numpy as np
-
-    return np.asarray(rows @ vector).ravel()
-
-
-def _rank(values: Matrix) -> Matrix:
-    """0 for the highest value of the case ... 1 for the lowest."""
-    import numpy as np
-
-    order = np.argsort(np.argsort(-values, kind="stable"), kind="stable")
-    return order / max(len(values) - 1, 1)
+_CUT_SHORT = re.compile(r"\b(?:Dr|Drs|Mr|Ms|Mrs)\.$")
+_NOT_WORDS = re.compile(r"\[\*\*.*?\*\*\]|_{2,}")
 
 
 def sentence_features(question: str, narrative: str, texts: Sequence[str]) -> Matrix:
-    """(sentences, len(NAMES)). Works on any text, any number of sentences from 1."""
+    """(len(texts), len(NAMES)); the first len(STRUCTURE) columns do not look at the question. Any text, from one
+    sentence up; linear in the length of the note. Sentences that the splitter tore at "Dr." share one row."""
     import numpy as np
 
-    where = places(texts)
-    return np.hstack(
-        [
-            structure_features(texts, where),
-            topic_features(question, narrative, texts, where),
-            cue_features(question, narrative, texts),
-        ]
-    )
+    parts = whole_sentences(texts)
+    wholes = ["" for _ in range(parts[-1] + 1)]
+    for part, text in zip(parts, texts, strict=True):
+        wholes[part] = f"{wholes[part]} {text}".strip()
+    where = places(wholes)
+    focus = " ".join([question, *(a.text for a in asks(narrative)[:3])])
+    asked = what_is_asked(focus)
+    columns = [
+        _structure(wholes, where),
+        _asked_terms(wholes, where, [focus, narrative]),
+        np.array([cue_row(text, asked) for text in wholes], dtype=float),
+    ]
+    rows: Matrix = np.hstack(columns)[parts]
+    return rows
 
 
-NAMES = [*STRUCTURE, *TOPIC, *CUE_NAMES]
+def whole_sentences(texts: Sequence[str]) -> list[int]:
+    """Number of the whole sentence that each text is part of: "Seen by Dr." and "___, who ..." are one."""
+    numbers: list[int] = []
+    joined = False
+    for text in texts:
+        numbers.append(numbers[-1] + (not joined) if numbers else 0)
+        joined = bool(_CUT_SHORT.search(text.rstrip()))
+    return numbers
+
+
+def _structure(texts: Sequence[str], where: Sequence[Place]) -> Matrix:
+    import numpy as np
+
+    lengths = np.array([len(_NOT_WORDS.sub("", t).split()) for t in texts], dtype=float)
+    blocks = np.array([p.block for p in where])
+    sizes = np.bincount(blocks)
+    words = np.bincount(blocks, lengths)
+    starts = np.cumsum(sizes) - sizes
+    columns = [
+        np.log1p(lengths),
+        lengths < 7,
+        lengths / max(lengths.mean(), 1.0),
+        rank(lengths),
+        np.log1p([len(re.findall(r"\d+", t)) for t in texts]),
+        ["[**" in t for t in texts],
+        [p.is_header for p in where],
+        np.arange(len(texts)) / max(len(texts) - 1, 1),
+        (np.arange(len(texts)) - starts[blocks]) / sizes[blocks],
+        np.log1p(sizes[blocks]),
+        sizes[blocks] / sizes.max(),
+        words[blocks] / max(words.max(), 1.0),
+        *([p.kind == kind for p in where] for kind in (*KINDS, "other")),
+    ]
+    return np.column_stack([np.asarray(c, dtype=float) for c in columns])
+
+
+def _asked_terms(texts: Sequence[str], where: Sequence[Place], queries: Sequence[str]) -> Matrix:
+    """How much of what is asked (the question; the whole message) a sentence and its block speak of, each term
+    weighted by how few blocks have it, relative to the best of the note."""
+    import numpy as np
+
+    asked = Counter(t for query in queries for t in set(_content(query)))
+    found = [set(_content(t)) for t in texts]
+    blocks = np.array([p.block for p in where])
+    in_block: list[set[str]] = [set() for _ in range(int(blocks.max()) + 1)]
+    for block, names in zip(blocks, found, strict=True):
+        in_block[block] |= names
+    spread = Counter(t for names in in_block for t in names)
+
+    def weigh(names: Iterable[str]) -> float:
+        return sum(asked[t] * log(1 + len(in_block) / spread[t]) for t in names if t in asked)
+
+    own = np.array([weigh(names) for names in found])
+    block = np.array([weigh(names) for names in in_block])[blocks]
+    return np.column_stack([own / max(own.max(), 1e-9), block / max(block.max(), 1e-9)])
+
+
+def shared_concepts(texts: Sequence[str], chances: Matrix) -> Matrix:
+    """How much each sentence shares concepts with the sentences likely to be evidence: the mean cosine to all others,
+    weighted by their `chances`. It finds the facts that a conclusion elsewhere in the note rests on."""
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        rows = TfidfVectorizer(analyzer=_concepts, sublinear_tf=True).fit_transform(texts)
+    except ValueError:  # no concept in the note
+        return np.zeros(len(texts))
+    to_itself = chances * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    shared: Matrix = (np.asarray(rows @ (rows.T @ chances)).ravel() - to_itself) / max(chances.sum(), 1e-9)
+    return shared
+
+
+def rank(values: Matrix) -> Matrix:
+    """0 for the highest ... 1 for the lowest."""
+    import numpy as np
+
+    order = np.argsort(np.argsort(-values, kind="stable"), kind="stable")
+    ranked: Matrix = order / max(len(values) - 1, 1)
+    return ranked
+
+
+def _content(text: str) -> list[str]:
+    """Terms without numbers and single letters, which match by accident."""
+    return [t for t in terms(text) if len(t) > 1 and not t[0].isdigit()]
+
+
+def _concepts(text: str) -> list[str]:
+    return [t for t in terms(text) if t.startswith("=")]
