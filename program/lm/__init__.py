@@ -10,7 +10,7 @@ from typing import Any
 
 from program.lm.cache import configure_cache
 from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
-from program.lm.policy import LMConfigError, is_loopback, local_only_asked, refuse_remote, without_userinfo
+from program.lm.policy import LMConfigError, is_loopback, local_only_asked, without_userinfo
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # before DSPy's first look at it: no download
 
@@ -202,12 +202,8 @@ def _backend(
     if name.startswith(("gemini/", "gemini-", "vertex_ai/gemini-")):
         from program.lm.gemini import gemini_backend
 
-        backend = gemini_backend(name, api_base, api_key, timeout, safety, accept_model_version)
-    else:
-        backend = native_backend(name, api_base, api_key, timeout, local_only)
-    if local_only:
-        refuse_remote(name, backend.endpoint)
-    return backend
+        return gemini_backend(name, api_base, api_key, timeout, safety, accept_model_version, local_only)
+    return native_backend(name, api_base, api_key, timeout, local_only)
 
 
 def in_process(engine: Engine, **fields: Any) -> Backend:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dspy import lm15
 
 from program.lm.metered import Backend, prompt_parts
-from program.lm.policy import LMConfigError, is_loopback
+from program.lm.policy import LMConfigError, is_loopback, refuse_remote
 from program.lm.prices import find_price, retirement_note
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ LEVELS = {"minimal": "LOW", "low": "LOW", "medium": "MEDIUM", "high": "HIGH", "x
 
 
 def gemini_backend(
-    name: str, api_base: str | None, api_key: str | None, timeout: float, safety: str, accept_model_version: bool
+    name: str,
+    api_base: str | None,
+    api_key: str | None,
+    timeout: float,
+    safety: str,
+    accept_model_version: bool,
+    local_only: bool,
 ) -> Backend:
     """The google-genai engine for `name`; no client is made and nothing sent before the first call."""
     if safety not in THRESHOLDS:
@@ -39,6 +45,8 @@ def gemini_backend(
     vertex = name.startswith("vertex_ai/")
     model = name.rsplit("/", 1)[-1]
     api_base = api_base or os.environ.get("GOOGLE_GEMINI_BASE_URL")
+    if local_only:
+        refuse_remote(name, api_base or "")
     if vertex:
         _need_project(name)
     else:

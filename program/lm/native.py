@@ -62,12 +62,14 @@ def native_backend(name: str, api_base: str | None, api_key: str | None, timeout
     provider = route.provider.removesuffix("-chat") if route is not None else ""
     api_base = api_base or _environment_base(name.partition("/")[0], provider)
     if api_base and (route is None or route.provider == "openai-chat") and not _is_openai(api_base):
+        if local_only:
+            refuse_remote(name, api_base)
         return _compatible_backend(route.model if route else name, api_base.rstrip("/"), api_key, timeout)
     if route is None:
         if local_only:
             refuse_remote(name, "")
         return _litellm_backend(name, api_key, timeout)
-    return _provider_backend(name, route, api_base, api_key, timeout)
+    return _provider_backend(name, route, api_base, api_key, timeout, local_only)
 
 
 def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout: float) -> Backend:
@@ -97,10 +99,12 @@ def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout:
 
 
 def _provider_backend(
-    name: str, route: lm15.Resolution, api_base: str | None, api_key: str | None, timeout: float
+    name: str, route: lm15.Resolution, api_base: str | None, api_key: str | None, timeout: float, local_only: bool
 ) -> Backend:
     known = lookup(route.provider)
     endpoint = api_base or (known.access.base_url if known and not known.hosted else None) or ""
+    if local_only:
+        refuse_remote(name, endpoint)
     keys = known.access.env_keys if known and not known.hosted else ()
     if keys and not api_key and not any(os.environ.get(key) for key in keys):
         raise LMConfigError(f"{name} needs a key: set {' or '.join(keys)}, or pass --api-key")

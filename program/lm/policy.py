@@ -42,9 +42,9 @@ def local_only_asked(flag: bool | None) -> bool:
     return os.environ.get("ARCHEHR_LOCAL_ONLY", "").strip().lower() not in ("", "0", "false", "no")
 
 
-def refuse_remote(name: str, endpoint: str | None) -> None:
-    """Raise LMConfigError unless `endpoint` is on this machine. None is an LM inside this process."""
-    if endpoint is None or is_loopback(endpoint):
+def refuse_remote(name: str, endpoint: str) -> None:
+    """Raise LMConfigError unless `endpoint` is on this machine; "" is one that only the provider knows."""
+    if is_loopback(endpoint):
         return
     place = f"the endpoint {without_userinfo(endpoint)}" if endpoint else "a hosted endpoint"
     raise LMConfigError(

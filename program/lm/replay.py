@@ -124,11 +124,11 @@ class ReplayEngine:
         place = f"case {case or '-'}, stage {stage or '-'}"
         recorded = self._prompts.get((case, stage))
         if not recorded:
-            return f"replay:{self._path}: {place} is not in the recording; record it with --record"
+            return f"{place} is not in the recording; record it with --record"
         message, character = max(_common(parts, other) for other in recorded)
         role = parts[message][0] if message < len(parts) else "missing"
         return (
-            f"replay:{self._path}: {place}: message {message + 1} ({role}) departs from the recording at character "
+            f"{place}: message {message + 1} ({role}) departs from the recording at character "
             f"{character + 1}; the prompt has changed, so record it again with --record"
         )
 

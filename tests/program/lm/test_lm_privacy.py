@@ -44,6 +44,9 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 REMOTE = [
     ("openai/gpt-4o", {"api_key": KEY}),
+    ("openai/gpt-4o", {}),
+    ("gemini/gemini-3.8-flash", {}),
+    ("vertex_ai/gemini-3.8-flash", {}),
     ("anthropic/claude-sonnet-4-5", {"api_key": KEY}),
     ("gemini/gemini-3.8-flash", {"api_key": KEY}),
     ("azure/deployment", {"api_key": KEY}),

@@ -140,7 +140,7 @@ def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, content: bytes)
     except LMConfigError as exc:
         assert "\n" not in str(exc)
     else:
-        assert not content.strip()
+        assert not content.decode().strip()
 
 
 def test_a_recording_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
