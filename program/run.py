@@ -26,6 +26,7 @@ from program.batch import answer_all
 from program.lm.cache import configure_cache
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
 from program.records import CaseRecord, answer_linked, data_sha256, submissions
+from program.report import write_report
 from program.run_folder import RunFolder
 from program.state import program_hash, save_program_file, to_file
 from program.types import STAGES, StageName
@@ -116,6 +117,7 @@ def _write_results(result: RunResult, out: Path, cases: Sequence[Case]) -> None:
         made = {n: read_submission(path) for n, path in result.files.items()}
         result.scores = score_run(made, cases)
         write_private(out / "scores.json", json.dumps(result.scores, indent=1) + "\n")
+    write_report(result, cases, out / "report.html")
 
 
 def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.LM | None, question: QuestionSource) -> None:
@@ -141,6 +143,7 @@ def _identity(
         "data_sha256": data_sha256(cases),
         "program": getattr(program, "name", "GroundedQA"),
         "program_hash": program_hash(program),
+        "in_sample": getattr(program, "provenance", {}).get("data_sha256") == data_sha256(cases),
         "lm": lm_identity(lm),
         "question": question,
         "stages": [s for s in STAGES if s in stages],
