@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from data.case import Case
     from metrics.score import ScoreResult
     from program.records import CaseRecord
     from program.run import RunResult
@@ -75,6 +77,8 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     rows += [("LM use", _usage(session["usage"]))] if "usage" in session else []
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
+    if manifest["in_sample"] and result.scores:
+        rows.append(("IN SAMPLE", "the program was fitted on this data: these scores flatter it"))
     rows += [("folder", str(result.folder))] if result.folder else []
     return rows
 
@@ -96,6 +100,24 @@ def _main_score(subtask: int, scores: dict[str, Any]) -> str:
         return f"{found['mean']:.1f} ({low:.1f} to {high:.1f}), mean of {', '.join(found['mean_of'])} only"
     low, high = (found["intervals"][name][k] for k in ("low", "high"))
     return f"{name} {found['leaderboard'][name]:.1f} ({low:.1f} to {high:.1f})"
+
+
+def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:
+    """The answer with the ids that support each sentence, then the sentences cited; notices go to stderr."""
+    if as_json:
+        print(json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        return
+    cited = {link.answer_id: link.evidence_ids for link in record.links or []}
+    print(f"Question: {record.question or case.clinician_question}\n")
+    for number, sentence in enumerate(record.answer_sentences or [], 1):
+        print(f"{sentence} [{', '.join(cited.get(str(number), [])) or 'no direct support'}]")
+    shown = {i for ids in cited.values() for i in ids}
+    print()
+    for s in case.sentences:
+        if s.id in shown:
+            print(f"[{s.id}] {' '.join(s.text.split())}")
+    for notice in record.notices:
+        print(f"notice: {notice['stage']}: {notice['kind']} {notice['detail']}", file=sys.stderr)
 
 
 def print_scores(result: ScoreResult, *, as_json: bool) -> None:

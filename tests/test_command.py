@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -159,3 +160,21 @@ def test_the_public_names_are_there() -> None:
 
     assert {name: callable(getattr(archehr, name)) for name in archehr.__all__} == dict.fromkeys(archehr.__all__, True)
     assert answer_stage  # the stub answers all stages, see tests/stub_server.py
+
+
+def test_ask_prints_an_answer_with_the_sentences_it_cites(command: Command, tmp_path: Path) -> None:
+    case = read_cases("sample/test")[3]
+    (tmp_path / "note.txt").write_text(case.note or "")
+    ran = command("ask", "note.txt", case.narrative)
+    assert ran.code == 0
+    cited = set(re.findall(r"^\[(\d+)\] ", ran.out, re.MULTILINE))
+    assert cited and cited <= set(re.findall(r"\d+", " ".join(re.findall(r"\[([\d, ]+)\]$", ran.out, re.MULTILINE))))
+    record = json.loads(command("ask", "note.txt", case.narrative, "--json").out)
+    assert record["answer_sentences"] and f"Question: {record['question']}" in ran.out
+    assert not Path("runs").exists()
+    assert "cannot be read" in one_line(command("ask", "nothing.txt", "Why?"))
+
+
+def test_scores_on_what_the_program_was_fitted_on_are_called_in_sample(command: Command) -> None:
+    assert "IN SAMPLE" in command("run", "sample/dev", "--out", "dev").out
+    assert "IN SAMPLE" not in command("run", "sample/test", "--out", "test").out
