@@ -17,6 +17,7 @@ from metrics.alignment import alignment_f1
 from metrics.evidence import strict_f1
 from metrics.feedback import accept, answer_score, question_score
 from program.gold import gold_arguments, gold_demo, has_gold
+from program.lm.ledger import budget_error
 from program.score_sentences import select_evidence
 from program.settings import PipelineSettings
 from program.signatures import SIGNATURES
@@ -183,7 +184,8 @@ def quiet(failure: Failure) -> Any:
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             yield
-    except Exception:
+    except Exception as error:
+        failure.error = failure.error or budget_error(error)
         if failure.error is None:
             raise
     finally:

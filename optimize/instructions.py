@@ -35,12 +35,12 @@ def write_instructions(
 
     `rounds` bounds the search: MIPROv2 tries that many instructions and demo sets, GEPA evaluates on all cases that
     often. The teacher proposes; it is shown the cases, so its instructions may hold their text. Raises DataError for
-    fewer than 4 cases or without optuna, and what an LM call may raise.
+    fewer than 2 cases or without optuna, and what an LM call may raise.
     """
     taught = {c.id: c for c in cases if has_gold(stage, c)}
     order = shuffled(list(taught), seed, 0)
-    if len(order) < 4:
-        raise DataError(f"--optimizer {optimizer}: stage {stage} has {len(order)} labelled cases to learn from, not 4")
+    if len(order) < 2:
+        raise DataError(f"--optimizer {optimizer}: stage {stage} has {len(order)} labelled cases, and needs 2")
     examples = [_example(stage, taught[i]) for i in order]
     train, val = examples[: len(order) // 2], examples[len(order) // 2 :]
     module = getattr(base, stage)

@@ -31,7 +31,7 @@ class Options:
     candidates: int = 4
     token_budget: int = 6000
     folds: str = "5"
-    seed: int = 1
+    seed: int = 0
     weights: Mapping[int, float] = field(default_factory=lambda: {2: 1.0, 4: 1.0})
 
 

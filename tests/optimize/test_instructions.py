@@ -1,0 +1,105 @@
+"""MIPROv2 and GEPA run end to end on a scripted LM, and their traps stay shut."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from typing import Any
+
+import pytest
+
+from data.case import DataError
+from data.shared_task import read_cases
+from optimize.folds import Answering, StagePrompt
+from optimize.instructions import write_instructions
+from program.gold import gold_demo
+from program.lm import Budget, BudgetExceeded
+from program.lm.metered import prompt_text
+from program.pipeline import GroundedQA
+from program.types import STAGES, StageName
+from tests.scripted_stages import PROPOSAL, gold_lm, stage_of
+
+FEW = read_cases("sample/dev")[:6]
+
+
+def written(optimizer: str, stage: StageName, lm: Any, **more: Any) -> StagePrompt:
+    choices = {"rounds": 3, "demos": 2, "token_budget": 6000, "seed": 0} | more
+    answering = Answering(lm, workers=2)
+    return write_instructions(optimizer, stage, GroundedQA(), FEW, answering, answering, **choices)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_mipro_gives_instructions_and_demos_that_say_whose_they_are(stage: StageName) -> None:
+    prompt = written("mipro", stage, gold_lm(FEW))
+    known = {c.id: c for c in FEW}
+    assert prompt.instructions
+    assert len(prompt.demos) <= 2
+    for demo in prompt.demos:
+        assert demo.kind == "bootstrapped"
+        assert demo.fields == gold_demo(stage, known[demo.case_id])
+
+
+def test_gepa_takes_the_instruction_that_works_better_and_tells_the_proposer_why() -> None:
+    lm = gold_lm(FEW)
+    told_apart = lm.engine.backend.engine
+    plain = told_apart._reply
+
+    def reply(request: Any) -> str:
+        if stage_of(request) == "align" and PROPOSAL not in prompt_text(request):
+            links = [{"answer_id": str(i), "evidence_ids": []} for i in range(1, 7)]
+            return f'{{"links": {links}}}'.replace("'", '"')
+        return plain(request)
+
+    told_apart._reply = reply
+    prompt = written("gepa", "align", lm)
+    proposals = [prompt_text(r) for r in lm.requests if stage_of(r) is None]
+    assert prompt == StagePrompt([], PROPOSAL)
+    assert proposals
+    assert re.search(r"Missing links \(answer sentence to note sentence\): 1 to \d", proposals[0])
+
+
+@pytest.mark.parametrize("optimizer", ["mipro", "gepa"])
+def test_a_spent_budget_is_told_as_such_not_scored_as_0(
+    optimizer: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(BudgetExceeded):
+        written(optimizer, "score", gold_lm(FEW, budget=Budget(max_calls=4)))
+    out, err = capfd.readouterr()
+    assert FEW[0].sentences[1].text[:30] not in out + err + caplog.text
+
+
+def test_an_answer_that_only_the_fallback_gave_is_worth_nothing() -> None:
+    import dspy
+
+    from optimize.demos import StageTask
+    from optimize.instructions import _score
+    from program.settings import PRESETS
+    from program.types import Link, Notice
+
+    task = StageTask("align", GroundedQA().align, FEW)
+    right = [Link(**link) for link in gold_demo("align", FEW[0])["links"]]
+    example = dspy.Example(case_id="1")
+    good = dspy.Prediction(links=right, notices=[])
+    fallen = dspy.Prediction(links=right, notices=[Notice("align", "lm_failed")])
+    assert _score(task, example, good, PRESETS["default"]) == 1
+    assert _score(task, example, fallen, PRESETS["default"]) == 0
+
+
+def test_mipro_without_optuna_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_optuna(name: str, *args: Any, **more: Any) -> Any:
+        if name == "optuna":
+            raise ImportError(name)
+        return real(name, *args, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without_optuna)
+    with pytest.raises(DataError, match=r"archehr-dspy\[mipro\]"):
+        written("mipro", "align", gold_lm(FEW))
+
+
+def test_too_few_cases() -> None:
+    lm = Answering(gold_lm(FEW))
+    choices = {"rounds": 2, "demos": 1, "token_budget": 6000, "seed": 0}
+    with pytest.raises(DataError, match="1 labelled cases"):
+        write_instructions("gepa", "align", GroundedQA(), FEW[:1], lm, lm, **choices)

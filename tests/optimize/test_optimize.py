@@ -1,0 +1,286 @@
+"""The whole optimisation: what it writes, what it never shows, and that nothing is paid for twice."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.case import Case, DataError
+from data.shared_task import read_cases
+from metrics.intervals import Difference
+from optimize.optimize import Optimised
+from optimize.publish import SHARED_WORDS
+from optimize.report import report, verdict
+from optimize.scores import parse_weights
+from optimize.search import OPTIMIZERS, Options
+from optimize.session import check_options, optimize_to_file
+from program.lm import Budget, BudgetExceeded
+from program.lm.metered import prompt_parts
+from program.state import ProgramFile, load_program, predictor, read_program_file
+from program.types import STAGES
+from tests.scripted_stages import PROPOSAL, asked_case, demo_cases, gold_lm, stage_of
+
+FEW = read_cases("sample/dev")[:6]
+SMALL = {"demos": 2, "candidates": 2, "folds": "2", "token_budget": 20_000}
+
+
+def optimised(
+    out: Path, optimizer: str = "labeled", lm: Any = None, cases: Sequence[Case] = FEW, **more: Any
+) -> tuple[Optimised, ProgramFile]:
+    publish = more.pop("publish", None)
+    lm = lm or gold_lm(cases, cache=True)
+    options = Options(optimizer=optimizer, **SMALL | more)
+    return optimize_to_file(options, cases, "sample/dev", lm, lm, out, publish=publish, workers=2)
+
+
+def undated(path: Path) -> dict[str, Any]:
+    content = json.loads(path.read_text())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", content["provenance"].pop("created"))
+    return content
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_optimizer_writes_a_program_that_loads(optimizer: str, tmp_path: Path) -> None:
+    out = tmp_path / "p.json"
+    found, file = optimised(out, optimizer, stages=("score", "align"))
+    program = load_program(out)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "p.json.work").stat().st_mode) == 0o700
+    assert set(file.stages) == set(STAGES)  # none frozen away by a compilation
+    assert file.provenance["optimizer"] == optimizer
+    for stage in ("score", "align"):
+        demos = predictor(program, stage).demos
+        assert demos == [dict(d.fields) for d in found.fitted.prompts[stage].demos]
+        assert len(file.provenance["demo_case_ids"][stage]) == len(demos)
+        assert bool(demos) or optimizer in ("mipro", "gepa")
+    assert predictor(program, "reformulate").demos == predictor(load_program("handwritten"), "reformulate").demos
+    for name in ("in_sample", "out_of_sample", "zero_shot", "handwritten"):
+        assert found.tables[name][4].case_ids == tuple(c.id for c in FEW)
+        assert set(file.provenance["scores"][name]["subtask_2"]) == {"score", "value", "low", "high"}
+
+
+@pytest.mark.parametrize("optimizer", ["labeled", "random", "bootstrap", "mipro"])
+def test_no_prompt_of_an_optimisation_shows_the_case_it_asks_about(optimizer: str, tmp_path: Path) -> None:
+    lm = gold_lm(FEW, cache=True)
+    optimised(tmp_path / "p.json", optimizer, lm)
+    asked = [r for r in lm.requests if stage_of(r)]
+    assert sum(bool(list(demo_cases(r, FEW))) for r in asked) > 20
+    for request in asked:
+        assert asked_case(request, FEW).id not in {c.id for c in demo_cases(request, FEW)}
+
+
+def test_a_fold_is_answered_with_demos_of_the_other_folds_only(tmp_path: Path) -> None:
+    lm = gold_lm(FEW, cache=True)
+    found, _ = optimised(tmp_path / "p.json", "random", lm, stages=("align",), folds="loo", demos=1, candidates=1)
+    # With one demo chosen in every fold the out-of-sample demo is the first of the order that is another case.
+    first, second = _order(FEW)[:2]
+    shown = {
+        asked_case(r, FEW).id: {c.id for c in demo_cases(r, FEW)}
+        for r in lm.requests
+        if stage_of(r) == "align" and list(demo_cases(r, FEW))
+    }
+    assert shown == {c.id: {second if c.id == first else first} for c in FEW}
+    assert [d.case_id for d in found.fitted.prompts["align"].demos] == [first]
+
+
+def _order(cases: Sequence[Case]) -> list[str]:
+    from optimize.demos import shuffled
+
+    return shuffled([c.id for c in cases], 0, 0)
+
+
+@pytest.mark.parametrize("optimizer", ["random", "bootstrap", "gepa"])
+def test_two_runs_with_one_seed_write_the_same_file(optimizer: str, tmp_path: Path) -> None:
+    chosen = {"stages": ("align",), "seed": 3}
+    optimised(tmp_path / "a.json", optimizer, **chosen)
+    optimised(tmp_path / "b.json", optimizer, **chosen)
+    assert undated(tmp_path / "a.json") == undated(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap", "mipro"])
+def test_a_stopped_optimisation_resumes_and_pays_for_nothing_twice(optimizer: str, tmp_path: Path) -> None:
+    chosen = {"stages": ("align",)}
+    whole = gold_lm(FEW, cache=True)
+    optimised(tmp_path / "whole.json", optimizer, whole, **chosen)
+    out = tmp_path / "p.json"
+    first = gold_lm(FEW, cache=True, budget=Budget(max_calls=15))
+    with pytest.raises(BudgetExceeded):
+        optimised(out, optimizer, first, **chosen)
+    assert not out.exists()
+    second = gold_lm(FEW, cache=True)
+    optimised(out, optimizer, second, **chosen)
+    assert len(first.requests) == 15
+    assert len(first.requests) + len(second.requests) == len(whole.requests)
+    again = gold_lm(FEW, cache=True)
+    optimised(out, optimizer, again, **chosen)
+    assert not again.requests
+    assert undated(out) == undated(tmp_path / "whole.json")
+
+
+def test_the_best_candidate_wins_and_its_cut_is_stored(tmp_path: Path) -> None:
+    def fours_too(stage: str, case: Case, reply: dict[str, Any]) -> dict[str, Any]:
+        if stage != "score":
+            return reply
+        return {"scores": [{**s, "score": 4 + k % 2 if s["score"] == 5 else 1} for k, s in enumerate(reply["scores"])]}
+
+    found, file = optimised(tmp_path / "p.json", "random", gold_lm(FEW, fours_too, cache=True), stages=("score",))
+    assert (file.settings.cut, file.settings.relaxed_cut) == (4, 4)
+    assert found.intervals("out_of_sample")[2][1].value == 100
+    assert found.intervals("handwritten_cut")[2][1].value == 100
+    assert "evidence is what scores 4 or more" in report(found)
+
+
+def test_the_choice_goes_by_the_chain(tmp_path: Path) -> None:
+    """An LM that aligns right only where case X is not among its demos: the set without X must win."""
+    first = _order(FEW)[0]
+    lm = gold_lm(FEW, cache=True)
+    engine = lm.engine.backend.engine
+    plain = engine._reply
+
+    def reply(request: Any) -> str:
+        if stage_of(request) == "align" and first in {c.id for c in demo_cases(request, FEW)}:
+            return '{"links": [{"answer_id": "1", "evidence_ids": []}]}'
+        return plain(request)
+
+    engine._reply = reply
+    found, file = optimised(tmp_path / "p.json", "random", lm, stages=("align",), demos=1, candidates=4)
+    objectives = file.provenance["candidate_objectives"]
+    assert len(objectives) == 4
+    assert max(objectives) == 100 > min(objectives)
+    assert [d.case_id for d in found.fitted.prompts["align"].demos] != [first]
+
+
+def test_a_program_that_is_not_better_is_said_not_to_be(tmp_path: Path) -> None:
+    found, _ = optimised(tmp_path / "p.json", stages=("align",))
+    assert "subtask 4, out of sample against handwritten: not shown to be better, +0.0" in report(found)
+    assert verdict(Difference(3.0, -0.1, 6.0, 0.04)).startswith("not shown to be better, +3.0")
+    assert verdict(Difference(3.0, 0.1, 6.0, 0.01)).startswith("better")
+    assert verdict(Difference(-3.0, -6.0, -0.1, 0.99)).startswith("worse")
+
+
+def test_a_program_file_of_other_signatures_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "p.json"
+    optimised(out, stages=("align",))
+    content = json.loads(out.read_text())
+    content["signature_hash"] = "0" * 64
+    out.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="other signatures"):
+        load_program(out)
+
+
+# ------------------------------------------------------------------------------------------------------- publishing
+
+
+def grams(text: str) -> set[str]:
+    words = re.findall(r"\w+", text.lower())
+    return {" ".join(words[i : i + SHARED_WORDS]) for i in range(len(words) - SHARED_WORDS + 1)}
+
+
+def test_a_published_program_holds_no_text_of_the_data_and_fills_from_it(tmp_path: Path) -> None:
+    out, public = tmp_path / "p.json", tmp_path / "public.json"
+    optimised(out, publish=public)
+    said = set().union(*(grams("\n".join([c.narrative, *(s.text for s in c.sentences)])) for c in FEW))
+    assert grams(out.read_text()) & said
+    assert not grams(public.read_text()) & said
+    with pytest.raises(DataError, match="--demos-from"):
+        load_program(public)
+    filled, own = load_program(public, demo_cases=FEW), load_program(out)
+    for stage in STAGES:
+        assert predictor(filled, stage).demos == predictor(own, stage).demos
+    with pytest.raises(DataError, match="does not give the reformulate demo"):
+        load_program(public, demo_cases=read_cases("sample/test"))
+
+
+def test_what_cannot_be_rebuilt_is_left_out_and_said(tmp_path: Path) -> None:
+    public = tmp_path / "public.json"
+    _, file = optimised(tmp_path / "p.json", "bootstrap", stages=("align",), publish=public)
+    shown = read_program_file(public)
+    assert len(file.stages["align"].demos) == 2
+    assert shown.stages["align"].demos == []
+    assert shown.provenance["demo_case_ids"]["align"] == []
+    assert shown.provenance["published"]["left_out"] == {"align": "2 bootstrapped demos"}
+    assert shown.provenance["published"]["scores"] == "those of the full program"
+
+
+@pytest.mark.parametrize("quotes", [True, False])
+def test_instructions_that_quote_the_data_are_not_published(quotes: bool, tmp_path: Path) -> None:
+    quoted = " ".join(FEW[0].narrative.split()[:10]) if quotes else PROPOSAL
+    lm = gold_lm(FEW, cache=True)
+    engine = lm.engine.backend.engine
+    plain = engine._reply
+
+    def reply(request: Any) -> str:
+        if stage_of(request) is None:
+            return json.dumps({"new_instruction": quoted})
+        if stage_of(request) == "align" and quoted not in prompt_parts(request)[0][1]:
+            return '{"links": [{"answer_id": "1", "evidence_ids": []}]}'
+        return plain(request)
+
+    engine._reply = reply
+    public = tmp_path / "public.json"
+    _, file = optimised(tmp_path / "p.json", "gepa", lm, stages=("align",), publish=public)
+    shown = read_program_file(public)
+    assert file.stages["align"].signature["instructions"] == quoted
+    assert (shown.stages["align"].signature["instructions"] == quoted) is not quotes
+    assert ("instructions that quote the data" in str(shown.provenance["published"])) is quotes
+
+
+# ------------------------------------------------------------------------------------------------------ the command
+
+
+def test_optimise_run_and_show_offline(command: Callable[..., Any]) -> None:
+    made = command(
+        "optimize", "sample/dev", "--cases", "1-6", "--lm", "knn", "--folds", "2", "--stage", "align", "--out", "p.json"
+    )
+    assert made.code == 0, made.err
+    assert "out_of_sample" in made.out
+    assert "p.json may hold note text" in made.err
+    ran = command("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--program", "p.json", "--out", "r")
+    assert ran.code == 0, ran.err
+    shown = command("show", "p.json", "--stage", "align")
+    assert re.search(r"--- demo 1 from sample/dev \d+ \(labelled\), user ---", shown.out)
+    assert "optimizer: labeled" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--optimizer", "best"), "--optimizer best: there are labeled"),
+        (("--stage", "answer"), "--stage answer: give all"),
+        (("--folds", "1"), "--folds 1"),
+        (("--weights", "2"), "write SUBTASK=WEIGHT"),
+        (("--cases", "101"), "no case 101"),
+        ((), "name one with --lm"),
+    ],
+)
+def test_what_cannot_be_optimised_is_one_line(command: Callable[..., Any], args: tuple[str, ...], said: str) -> None:
+    lm = ("--lm", "knn") if args else ()
+    ran = command("optimize", "sample/dev", "--out", "p.json", *lm, *args)
+    assert ran.code == 2
+    assert said in ran.err.splitlines()[-1]
+    assert not Path("p.json").exists()
+
+
+def test_unlabelled_data_is_one_line(tmp_path: Path) -> None:
+    bare = [Case(c.id, c.narrative) for c in FEW]
+    with pytest.raises(DataError, match="no case holds the labels"):
+        optimised(tmp_path / "p.json", cases=bare)
+
+
+def test_weights_and_stages() -> None:
+    assert parse_weights(None, STAGES) == {2: 1.0, 4: 1.0}
+    assert parse_weights(None, ("generate",)) == {3: 1.0}
+    assert parse_weights("2=1,3=0.5,4=0", STAGES) == {2: 1.0, 3: 0.5}
+    for text in ("2=-1", "2=0", "2=nan", "2=inf", "5=1", "x=1"):
+        with pytest.raises(DataError, match="--weights"):
+            parse_weights(text, STAGES)
+    with pytest.raises(DataError, match="subtask 2"):
+        parse_weights("2=1", ("align",))
+    assert check_options("gepa", "all") == STAGES
+    assert check_options("gepa", "align") == ("align",)
