@@ -12,7 +12,9 @@ from program.lm.cache import configure_cache
 from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
 from program.lm.policy import LMConfigError, is_loopback, local_only_asked, without_userinfo
 
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # before DSPy's first look at it: no download
+# DSPy would otherwise fetch its list of models at first use: prices would change from day to day, and --local-only
+# would be broken.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import dspy
 from dspy.utils.callback import BaseCallback

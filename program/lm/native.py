@@ -46,6 +46,12 @@ class _Compatible:
         try:
             return self._engine.complete(request)
         except lm15.InvalidRequestError as exc:
+            if exc.status == 404:  # no later call will fare better, and the run is to stop on it
+                raise lm15.UnsupportedModelError(
+                    f"{exc.message} (HTTP 404: is the model served there, and does --api-base end in /v1?)",
+                    provider=COMPATIBLE,
+                    status=404,
+                ) from exc
             if request.config.response_format is None or not re.search("response_format|json_schema", exc.message):
                 raise
             self._takes_schema = False

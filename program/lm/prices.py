@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import date, timedelta
 from typing import Any
@@ -10,10 +9,6 @@ from typing import Any
 from program.lm.ledger import Price
 
 SOON = timedelta(days=60)
-
-# DSPy would otherwise fetch the snapshot's successor at first use: prices would change from day to day, and
-# --local-only would be broken. See also program.lm.make_lm.
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 
 def model_facts(provider: str, model: str) -> dict[str, Any]:

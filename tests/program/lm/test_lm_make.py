@@ -95,7 +95,7 @@ SERVER_ERRORS = [
     (Reply(status=503), dspy.LMServerError, None),
     (Reply(status=401), dspy.LMAuthError, []),
     (Reply(status=400, message="no such field"), dspy.LMInvalidRequestError, []),
-    (Reply(status=404, message="model not found"), dspy.LMInvalidRequestError, []),
+    (Reply(status=404, message="model not found"), dspy.LMUnsupportedModelError, []),
 ]
 
 
