@@ -32,7 +32,7 @@ class Recorder:
             raise LMConfigError(f"--record {path}: cannot be written ({exc.strerror}); name another file") from None
 
     def append(self, request: lm15.Request, response: lm15.Response) -> None:
-        """Write one pair, booked on the caller's case and stage."""
+        """Write one pair, booked on the caller's case and stage. Raises lm15.ConfigurationError, which stops a run."""
         case, stage = where.get()
         asked, usage = request.config, response.usage
         line = {
@@ -48,8 +48,11 @@ class Recorder:
             "model": response.model,
             "usage": [usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cache_read_tokens],
         }
-        with self._lock:
-            self._write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+        try:
+            with self._lock:
+                self._write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+        except OSError as exc:
+            raise lm15.ConfigurationError(f"--record {self._path}: cannot be written ({exc.strerror})") from exc
 
     def _write(self, line: bytes) -> None:
         with self._path.open("ab") as file:

@@ -143,6 +143,14 @@ def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, content: bytes)
         assert not content.decode().strip()
 
 
+def test_a_disk_that_fills_up_while_recording_stops_the_run(tmp_path: Path, ask) -> None:
+    lm = fake_lm(echo, record=tmp_path / "r.jsonl")
+    (tmp_path / "r.jsonl").unlink()
+    (tmp_path / "r.jsonl").symlink_to("/dev/full")
+    with pytest.raises(dspy.LMConfigurationError, match="No space left"):
+        ask(lm)
+
+
 def test_a_recording_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(LMConfigError, match="--record"):
         fake_lm(["x"], record=tmp_path)
