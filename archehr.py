@@ -113,9 +113,8 @@ def run(
             workers=workers,
             fresh=fresh,
             on_case=display.case_done,
+            tell=say,
         )
-    for note in result.notes:
-        say(note)
     print_run(result, as_json=json)
     if result.manifest["sessions"][-1].get("lm_never_answered"):
         say("no LM call succeeded: every answer of this run is a fallback, not the LM's; see the notices")

@@ -50,9 +50,7 @@ def run_programs(
                 tell(note)
                 told.add(note)
             with display(len(cases), folder.name) as shown:
-                result = run_cases(cases, program, lm, out=folder, on_case=shown.case_done, **options)
-            for note in result.notes:
-                tell(note)
+                run_cases(cases, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
             folders.append(folder)
     return folders
 

@@ -37,7 +37,7 @@ class RunDisplay:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._progress.stop()
 
-    def case_done(self, record: CaseRecord, number: int) -> None:
+    def case_done(self, record: CaseRecord) -> None:
         self._progress.advance(self._task)
 
 
@@ -74,7 +74,9 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         ("notices", notices),
         ("time", f"{session['seconds']:.1f} s"),
     ]
-    rows += [("LM use", _usage(session["usage"]))] if "usage" in session else []
+    if "usage" in session:
+        rows.append(("LM use", _usage(session["usage"])))
+        rows += [(f"  {stage}", _usage(used)) for stage, used in session["by_stage"].items()]
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
     if manifest["in_sample"] and result.scores:

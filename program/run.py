@@ -20,9 +20,11 @@ from typing import Any
 import dspy
 
 from data.case import Case, DataError
+from data.shared_task import read_cases
 from data.submission import read_submission, write_private, write_submission
 from metrics.score import score_run
 from program.batch import answer_all
+from program.lm import is_hosted
 from program.lm.cache import configure_cache
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
 from program.records import CaseRecord, answer_linked, data_sha256, submissions
@@ -32,6 +34,12 @@ from program.state import program_hash, save_program_file, to_file
 from program.types import STAGES, StageName
 
 PROGRAM = "program.json"
+
+
+CREDENTIALED = (
+    "note text will leave this machine for a hosted LM: check that your data use agreement allows it "
+    "(PhysioNet's credentialed data needs a provider that neither keeps nor reviews prompts)"
+)
 
 
 @dataclass(slots=True)
@@ -44,7 +52,6 @@ class RunResult:
     files: dict[int, Path] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def run_cases(
@@ -59,13 +66,15 @@ def run_cases(
     stages: Collection[StageName] = STAGES,
     workers: int = 8,
     fresh: bool = False,
-    on_case: Callable[[CaseRecord, int], None] | None = None,
+    on_case: Callable[[CaseRecord], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Answer `cases`; with `out`, keep a run folder that the same call resumes.
 
     `all_cases` is the data that `cases` were chosen from (its hash decides whether a folder may be resumed).
-    `on_case(record, number done)` is called as each case finishes. Raises DataError before the first call for what
-    cannot work, and lets BudgetExceeded, Interrupted and unusable-LM errors through with every finished case on disk.
+    `on_case` gets each record as it is finished, `tell` a line for what the user should know. Raises DataError before
+    the first call for what cannot work, and lets BudgetExceeded, Interrupted and unusable-LM errors through with every
+    finished case on disk.
     """
     _check_input(cases, program, lm, question)
     ledger = getattr(lm, "ledger", None)
@@ -76,12 +85,17 @@ def run_cases(
         begun = time.monotonic()
         with dspy.context(lm=lm, disable_history=True, max_trace_size=0):
             prediction = program(case=case, question=question, stages=stages)
-        usage = ledger.by_case().get(case.id, {}) if ledger else {}
+        usage = ledger.of_case(case.id) if ledger else {}
         return CaseRecord.of(case, prediction, usage, time.monotonic() - begun)
 
+    for line in _skipped(cases, stages):
+        tell(line)
     if out is None:
+        done: dict[str, CaseRecord] = {}
         with _interruptible() as interrupt:
-            done = {r.case_id: r for r in _told(answer_all(cases, answer, workers, interrupt), on_case)}
+            for record in answer_all(cases, answer, workers, interrupt):
+                done[record.case_id] = record
+                on_case(record)
         spent = _spent(list(done.values()), ledger, started, clock, [])
         return RunResult([done[c.id] for c in cases], {**identity, **spent})
 
@@ -90,20 +104,31 @@ def run_cases(
             configure_cache(_cache_folder(out))
         if hasattr(program.score, "predict"):  # what was run stays with its answers: files change and names repeat
             save_program_file(to_file(program, getattr(program, "provenance", None)), out / PROGRAM)
+        for line in folder.notices:
+            tell(line)
+        if not folder.manifest and lm is not None and is_hosted(lm) and not _is_sample(identity["data_sha256"]):
+            tell(CREDENTIALED)
         earlier = folder.manifest.get("sessions", [])
         left = [c for c in cases if c.id not in folder.records]
-        result = RunResult([], {}, out, resumed=len(cases) - len(left), notes=folder.notices)
+        result = RunResult([], {}, out, resumed=len(cases) - len(left))
+
+        def keep_manifest() -> None:
+            folder.write_manifest(_spent(list(folder.records.values()), ledger, started, clock, earlier))
+
+        keep_manifest()
+        kept_at = time.monotonic()
         try:
             with _interruptible() as interrupt:
-                folder.write_manifest(_spent(list(folder.records.values()), ledger, started, clock, earlier))
-                for record in _told(answer_all(left, answer, workers, interrupt), on_case):
+                for record in answer_all(left, answer, workers, interrupt):
                     folder.append(record)
+                    on_case(record)
+                    if time.monotonic() > kept_at + 1:  # so that a killed run's spending is known to a second
+                        keep_manifest()
+                        kept_at = time.monotonic()
         finally:
-            if left:
-                folder.write_manifest(_spent(list(folder.records.values()), ledger, started, clock, earlier))
+            keep_manifest()
         result.records = [folder.records[c.id] for c in cases]
         result.manifest = folder.manifest
-        result.notes += _skipped(cases, stages)
         _write_results(result, out, cases)
         return result
 
@@ -171,7 +196,8 @@ def _spent(
     session = {"started": started.isoformat(timespec="seconds"), "seconds": round(time.monotonic() - clock, 1)}
     if ledger is not None:
         totals = ledger.totals()
-        session |= {"usage": totals, "by_stage": ledger.by_stage(), "models": ledger.models()}
+        by_stage = {stage or "other": used for stage, used in ledger.by_stage().items()}
+        session |= {"usage": totals, "by_stage": by_stage, "models": ledger.models()}
         session["lm_never_answered"] = 0 < totals["calls"] == totals["failed"] and not totals["cache_hits"]
     notices = Counter(n["kind"] for r in records for n in r.notices)
     return {
@@ -190,11 +216,8 @@ def _skipped(cases: Sequence[Case], stages: Collection[StageName]) -> list[str]:
     return [f"stages 2-4 (score, generate, align) did not run: {which} note sentences in the data"]
 
 
-def _told(records: Iterator[CaseRecord], on_case: Callable[[CaseRecord, int], None] | None) -> Iterator[CaseRecord]:
-    for number, record in enumerate(records, 1):
-        yield record
-        if on_case is not None:
-            on_case(record, number)
+def _is_sample(sha256: str) -> bool:
+    return sha256 in {data_sha256(read_cases(f"sample/{name}")) for name in ("dev", "test")}
 
 
 def _cache_folder(out: Path) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from program.lm.cache import configure_cache
+from program.lm.cache import configure_cache, keep_replies_in_memory
 from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
 from program.lm.policy import LMConfigError, is_loopback, local_only_asked, without_userinfo
 
@@ -88,8 +88,10 @@ def make_lm(
     goes through DSPy's own engines, or through litellm where they do not know it. `timeout` is in seconds, for one
     attempt; `record` appends every reply to a file. `lm.notes` holds what the user should be told, a line each.
 
-    Raises LMConfigError, before anything is sent, for a name, key, extra or endpoint that will not do.
+    Raises LMConfigError, before anything is sent, for a name, key, extra or endpoint that will not do. Replies are
+    cached in memory alone until `configure_cache` names a folder.
     """
+    keep_replies_in_memory()
     if reasoning is not None and reasoning not in REASONING:
         raise LMConfigError(f"--reasoning {reasoning}: give one of {', '.join(REASONING)}")
     backend = _backend(

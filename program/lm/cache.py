@@ -7,6 +7,18 @@ from pathlib import Path
 
 from data.case import DataError
 
+_decided = False  # whether replies have a place of our choosing yet
+
+
+def keep_replies_in_memory() -> None:
+    """Unless `configure_cache` named a folder: no reply on disk. DSPy's own default is a file that others can read."""
+    global _decided
+    import dspy
+
+    if not _decided:
+        dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+        _decided = True
+
 
 def configure_cache(folder: Path) -> None:
     """Keep replies in `folder` (made, mode 0700; files 0600), in memory and on disk, without unpickling anything
@@ -14,6 +26,7 @@ def configure_cache(folder: Path) -> None:
 
     The process's umask becomes 077, for the cache's files are opened later and by other threads.
     """
+    global _decided
     import dspy
 
     os.umask(0o077)
@@ -25,3 +38,4 @@ def configure_cache(folder: Path) -> None:
     dspy.configure_cache(
         enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=str(folder), restrict_pickle=True
     )
+    _decided = True

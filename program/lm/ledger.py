@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 
+from program.types import STAGES
+
 Place = tuple[str | None, str | None]  # (case id, stage)
 
 where: ContextVar[Place] = ContextVar("archehr_where", default=(None, None))
@@ -102,6 +104,15 @@ class Ledger:
     def by_case(self) -> dict[str | None, dict[str, int | float | None]]:
         """`totals` per case id; None stands for calls made outside of a case."""
         return self._sum(lambda place: place[0])
+
+    def of_case(self, case_id: str) -> dict[str, int | float | None]:
+        """`totals` of one case, in constant time."""
+        total = Count()
+        with self._lock:
+            for stage in (None, *STAGES):
+                if (count := self._counts.get((case_id, stage))) is not None:
+                    total.add(count)
+        return asdict(total)
 
     def models(self) -> dict[str, int]:
         """How many replies each model version gave, as the replies name it."""
