@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -15,6 +16,7 @@ from data.case import DataError
 from data.shared_task import read_cases
 from program.pipeline import GroundedQA, extractive_program
 from program.settings import PRESETS
+from tests.benchmarks.fuzz import fuzz
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import answer_stage
 
@@ -268,3 +270,18 @@ def test_no_reply_whatever_breaks_a_case_and_every_repair_is_noticed(stage: str,
         fields = None
     if not isinstance(fields, dict):
         assert told, "a reply that is not a JSON object must leave a notice"
+
+
+def test_a_model_that_refuses_a_temperature_is_sent_none() -> None:
+    lm = lm_with()
+    lm.engine.backend = replace(lm.engine.backend, temperature=False)
+    run(lm)
+    assert {r.config.temperature for r in lm.requests} == {None}
+
+
+def test_broken_replies_crash_nothing_and_leave_valid_submissions() -> None:
+    """300 of the 10,000 of tests/benchmarks/fuzz.py, another draw."""
+    found = fuzz(300, seed=1)
+    assert not [what for what in found if what.startswith("CRASH")]
+    assert found["INVALID"] == found["SILENT"] == 0
+    assert found["notice retried"] > 10 and found["notice lm_failed"] > 10

@@ -1,0 +1,78 @@
+"""10,000 broken replies through the whole program: `python -m tests.benchmarks.fuzz` prints what broke."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import dspy
+
+from data.case import Case
+from data.shared_task import read_cases
+from data.submission import validate_submission
+from program.pipeline import GroundedQA
+from program.records import CaseRecord, submissions
+from program.settings import PRESETS
+from tests.broken_replies import broken_reply, noise
+from tests.fake_lm import fake_lm
+
+
+def fuzz(replies: int, seed: int) -> Counter[str]:
+    """Run sample cases on broken replies until `replies` were given; count crashes, invalid submissions, silent
+    repairs (a stage whose every reply was no JSON object, without a notice) and notices by kind."""
+    draw, found = random.Random(seed), Counter[str]()
+    cases = read_cases("sample/test")
+    programs = [GroundedQA(PRESETS[name]) for name in PRESETS]
+    while found["replies"] < replies:
+        case, program = draw.choice(cases), draw.choice(programs)
+        given: list[str] = []
+        lm = fake_lm(lambda _, case=case, given=given: _next(draw, case, given))
+        try:
+            with dspy.context(lm=lm, disable_history=True, max_trace_size=0):
+                prediction = program(case=case)
+        except Exception as error:
+            found[f"CRASH {type(error).__name__}"] += 1
+            continue
+        finally:
+            found["replies"] += max(1, len(given))
+        record = CaseRecord.of(case, prediction, {}, 0)
+        CaseRecord.model_validate_json(record.model_dump_json())
+        found["INVALID"] += sum(1 for _ in _faults(case, record))
+        found["SILENT"] += all(not _is_object(r) for r in given) and not prediction.notices
+        found.update(f"notice {n.kind}" for n in prediction.notices)
+    return found
+
+
+def _next(draw: random.Random, case: Case, given: list[str]) -> str:
+    given.append(noise(draw) if draw.random() < 0.002 else broken_reply(draw, [s.id for s in case.sentences]))
+    return given[-1]
+
+
+def _faults(case: Case, record: CaseRecord) -> Iterator[str]:
+    made = submissions([record])
+    if set(made) != {1, 2, 3, 4}:
+        yield "a subtask is missing"
+    for subtask, predictions in made.items():
+        entry = {"case_id": case.id, "prediction": predictions[case.id]}
+        if subtask == 4:
+            entry["prediction"] = [{"answer_id": a, "evidence_id": ids} for a, ids in predictions[case.id]]
+        report = validate_submission([json.loads(json.dumps(entry))], [case], subtask)
+        yield from report.faults + report.warnings
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+if __name__ == "__main__":
+    began = time.perf_counter()
+    for what, count in sorted(fuzz(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000, seed=0).items()):
+        print(f"{what:24s} {count}")
+    print(f"{time.perf_counter() - began:.0f} s")

@@ -1,0 +1,122 @@
+"""Program files: what is loaded is what was saved, and what would not fit is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from data.case import DataError
+from program.handwritten import handwritten
+from program.pipeline import GroundedQA
+from program.settings import PRESETS
+from program.show import stage_messages
+from program.signatures import SIGNATURES
+from program.state import (
+    PROMPTS,
+    ProgramFile,
+    load_program,
+    program_hash,
+    read_program_file,
+    save_program_file,
+    signature_hash,
+    to_file,
+)
+from program.types import STAGES
+
+INPUTS = {s: {n: f"<{n}>" for n in SIGNATURES[s].input_fields} for s in STAGES}
+
+
+def with_demo() -> GroundedQA:
+    program = GroundedQA(PRESETS["seed"])
+    program.score.predict.demos = [
+        dspy.Example(question="q", narrative="n", sentences="[1] s", scores=[{"id": "1", "score": 5}])
+    ]
+    return program
+
+
+def test_a_saved_program_sends_the_same_messages_when_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    before = with_demo()
+    save_program_file(to_file(before, {"made_by": "test"}), path)
+    after = load_program(path)
+    for stage in STAGES:
+        assert stage_messages(after, stage, INPUTS[stage]) == stage_messages(before, stage, INPUTS[stage])
+    assert after.settings == PRESETS["seed"] and after.provenance == {"made_by": "test"}
+    assert program_hash(after) == program_hash(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_shipped_handwritten_program_is_what_its_builder_builds() -> None:
+    """Fails after an edit of a signature: run `python -m program.handwritten`."""
+    assert read_program_file(PROMPTS / "handwritten.json") == ProgramFile.model_validate(
+        handwritten().model_dump(mode="json")
+    )
+
+
+def test_handwritten_is_zero_shot_with_three_demos_for_reformulate() -> None:
+    hand, zero = load_program("handwritten"), load_program("zero_shot")
+    assert len(hand.reformulate.predict.demos) == 3
+    for stage in STAGES[1:]:
+        assert stage_messages(hand, stage, INPUTS[stage]) == stage_messages(zero, stage, INPUTS[stage])
+
+
+def test_settings_given_at_load_replace_the_files_own() -> None:
+    assert load_program("handwritten", PRESETS["seed"]).score.settings.cut == 4
+    assert load_program("extractive", PRESETS["seed"]).settings.on_failure == "first_three"
+
+
+def spoiled(tmp_path: Path, change: Any) -> Path:
+    path = tmp_path / "p.json"
+    raw = to_file(with_demo()).model_dump(mode="json")
+    change(raw)
+    path.write_text(json.dumps(raw))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda raw: raw.update(signature_hash="0" * 64), "other signatures"),
+        (lambda raw: raw.update(format=99), "format 99"),
+        (lambda raw: raw.update(adapter="ChatAdapter"), "ChatAdapter"),
+        (lambda raw: raw["stages"].pop("align"), "lacks stage align"),
+        (lambda raw: raw["settings"].update(cut=9), "settings.cut"),
+        (lambda raw: raw.update(surprise=1), "surprise"),
+        (lambda raw: raw.update(settings={"cut": 2, "relaxed_cut": 4}), "above cut"),
+    ],
+)
+def test_a_file_that_would_not_fit_is_refused_with_the_reason(tmp_path: Path, change: Any, told: str) -> None:
+    with pytest.raises(DataError, match=told) as error:
+        load_program(spoiled(tmp_path, change))
+    assert "\n" not in str(error.value) and "p.json" in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\x80\x04\x95", b"null"])
+def test_anything_else_than_a_program_file_is_refused_unrun(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "p.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"p\.json"):
+        load_program(tmp_path / "p.json")
+    with pytest.raises(DataError, match="no such program"):
+        load_program(tmp_path / "missing.json")
+
+
+def test_the_signature_hash_follows_every_text_and_type_of_the_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signature_hash()
+    for changed in (
+        SIGNATURES["score"].with_instructions("Else."),
+        SIGNATURES["score"].append("more", dspy.OutputField(), type_=str),
+        SIGNATURES["score"].with_updated_fields("question", desc="else"),
+        SIGNATURES["score"].with_updated_fields("scores", type_=list[str]),
+    ):
+        monkeypatch.setitem(SIGNATURES, "score", changed)
+        assert signature_hash() != before
+
+
+def test_the_extractive_program_has_no_prompts_to_save() -> None:
+    with pytest.raises(DataError, match="without an LM"):
+        to_file(load_program("extractive"))
