@@ -107,6 +107,11 @@ class Comparison:
     notes: Sequence[str] = ()
     setup: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that are flags of a row."""
+        return [f"{row.label}: {flag}" for row in self.rows for flag in row.flags]
+
     def row(self, label: str) -> Row:
         return next(r for r in self.rows if r.label == label)
 
@@ -122,8 +127,9 @@ def compare(
     """Score `runs` on `cases` and set each beside its baseline.
 
     `baseline` is a row's label, or a program, which then stands for its run with the same LM; without it the first
-    row's program. Cases that stand in a program's demos are left out for everyone, unless `keep_demo_cases` or none
-    would be left. Raises DataError where the runs did not do the same task.
+    row's program or, where all are of one program, the first row. Cases that stand in a program's demos are left out
+    for everyone, unless `keep_demo_cases` or none would be left. Raises DataError where the runs did not do the same
+    task.
     """
     check_same_task(cases, runs)
     overlaps = {run.label: demo_overlap(run, cases) for run in runs}
@@ -139,7 +145,8 @@ def compare(
         flags = _flags(run, cases, overlaps[run.label], excluding)
         label = None if against is run else against.label
         rows.append(Row(run, scored[run.label], label, differences, _took(run, compared), flags))
-    excluded = {i: [label for label, found in overlaps.items() if i in found] for i in sorted(shown) if excluding}
+    left_out = [c.id for c in cases if excluding and c.id in shown]
+    excluded = {i: [label for label, found in overlaps.items() if i in found] for i in left_out}
     return Comparison(
         str(runs[0].manifest["data"]),
         compared,
@@ -180,17 +187,16 @@ def _differences(ours: Mapping[int, ScoreResult], theirs: Mapping[int, ScoreResu
 
 def _baseline_of(run: ProgramRun, runs: Sequence[ProgramRun], baseline: str | None) -> ProgramRun:
     """The run that `run` is compared with."""
-    if baseline is not None:
-        if by_label := [r for r in runs if r.label == baseline]:
-            return by_label[0]
-        if baseline not in {r.program for r in runs}:
-            labels = ", ".join(dict.fromkeys([r.label for r in runs] + [r.program for r in runs]))
-            raise DataError(f"--baseline {baseline}: it is none of what is compared; give one of {labels}")
-    program = baseline or runs[0].program
-    same_lm = [r for r in runs if r.program == program and r.lm == run.lm]
-    return next((r for r in same_lm if r is run), None) or next(
-        iter(same_lm), next(r for r in runs if r.program == program)
-    )
+    if by_label := [r for r in runs if r.label == baseline]:
+        return by_label[0]
+    programs = list(dict.fromkeys(r.program for r in runs))
+    if baseline is not None and baseline not in programs:
+        labels = ", ".join(dict.fromkeys([*(r.label for r in runs), *programs]))
+        raise DataError(f"--baseline {baseline}: it is none of what is compared; give one of {labels}")
+    if len(programs) == 1:
+        return runs[0]
+    of_program = [r for r in runs if r.program == (baseline or runs[0].program)]
+    return next((r for r in of_program if r.lm == run.lm), of_program[0])
 
 
 def _took(run: ProgramRun, cases: Sequence[Case]) -> Took:

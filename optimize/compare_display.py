@@ -33,14 +33,11 @@ def print_comparison(comparison: Comparison) -> None:
         took.add_row(escape(row.label), *took_cells(row))
     console.print(took)
     console.print()
-    settings = {k: v for k, v in comparison.setup.items() if k.startswith("settings.")}
-    for name, values in settings.items():
+    for name, values in comparison.setup.items():
         told = ", ".join(f"{row.label} {value}" for row, value in zip(comparison.rows, values, strict=True))
         console.print(escape(f"{name.removeprefix('settings.')}: {told}"))
     for note in comparison.notes:
-        console.print(
-            escape(note), style="bold" if any(flag in note for row in comparison.rows for flag in row.flags) else None
-        )
+        console.print(escape(note), style="bold" if note in comparison.warnings else None)
 
 
 def _cell(row: Row, subtask: int) -> str:

@@ -34,7 +34,6 @@ def write_page(comparison: Comparison, path: Path) -> None:
         plot_width=WIDTH,
         cases=[_case(found) for found in case_differences(comparison)],
         prompts=prompt_differences(comparison),
-        flagged={f"{row.label}: {flag}" for row in comparison.rows for flag in row.flags},
     )
     write_private(path, page)
 

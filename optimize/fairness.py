@@ -68,7 +68,8 @@ def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
 
 
 def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
-    """Setting -> its value in each run, for settings of program, LM and software that are not the same in all."""
+    """Setting -> its value in each run ("-" where it has none, as without an LM), for settings of program, LM and
+    software that are not the same in all that have them."""
     flat = [
         {
             **_flat("settings", run.manifest.get("settings") or {}),
@@ -80,7 +81,7 @@ def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     ]
     names = dict.fromkeys(name for settings in flat for name in settings)
     values = {name: [settings.get(name, "-") for settings in flat] for name in names}
-    return {name: found for name, found in values.items() if len(set(found)) > 1}
+    return {name: found for name, found in values.items() if len({*found} - {"-"}) > 1}
 
 
 def _flat(name: str, value: Any) -> dict[str, str]:
