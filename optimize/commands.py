@@ -33,7 +33,7 @@ def optimize(
     optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
     stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
     teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
-    demos: Annotated[int, typer.Option(min=0, help="most demos per stage")] = 4,
+    demos: Annotated[int, typer.Option(min=0, help="most demos per stage; with 0 only the cut is chosen")] = 4,
     demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
     candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
     folds: Annotated[str, typer.Option(help="loo, or a number of folds for the out-of-sample scores")] = "5",

@@ -97,18 +97,14 @@ def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict
     return sources
 
 
-class ModelVersions:
-    """The model versions that replied, over all sessions of an optimisation: replies from the cache name none."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def add(self, models: Sequence[str]) -> list[str]:
-        """Note `models`; all that were ever noted, sorted."""
-        try:
-            known = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = []
-        found = sorted({*known, *models})
-        write_private(self.path, json.dumps(found) + "\n")
-        return found
+def note_models(path: Path, lm: dspy.LM, teacher_lm: dspy.LM) -> list[str]:
+    """The model versions that ever replied to these LMs' calls, sorted; those of this session are added to `path`,
+    for replies from the cache name none."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    asked = json.dumps([lm_identity(lm), lm_identity(teacher_lm)], sort_keys=True)
+    known[asked] = sorted({*known.get(asked, ()), *lm.ledger.models(), *teacher_lm.ledger.models()})
+    write_private(path, json.dumps(known) + "\n")
+    return list(known[asked])

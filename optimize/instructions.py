@@ -36,6 +36,8 @@ def write_instructions(
     `rounds` bounds the search: MIPROv2 tries that many instructions and demo sets, GEPA evaluates on all cases that
     often. The teacher proposes; it is shown the cases, so its instructions may hold their text. Raises DataError for
     fewer than 2 cases or without optuna, and what an LM call may raise.
+
+    DSPy's own evaluation, which both use, asks again for a reply that takes over two minutes.
     """
     taught = {c.id: c for c in cases if has_gold(stage, c)}
     order = shuffled(list(taught), seed, 0)

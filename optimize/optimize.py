@@ -129,5 +129,6 @@ def _cut_alone(
         for case in fold:
             record = by_id[case.id]
             evidence, _ = select_evidence(record.scores or [], chosen)
-            recut.append(record.model_copy(update={"evidence": evidence}))
+            first_three = [s.id for s in case.sentences[:3]]  # as HeldOut does
+            recut.append(record.model_copy(update={"evidence": evidence or first_three}))
     return recut

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from metrics.intervals import Difference
+from optimize.compare import NOT_SHOWN, verdict
 from optimize.optimize import BASELINES, Optimised
 from program.types import STAGES
 
@@ -36,15 +36,14 @@ def _scores(optimised: Optimised) -> Iterator[str]:
 def _verdicts(optimised: Optimised) -> Iterator[str]:
     for baseline in BASELINES:
         for subtask, gain in optimised.gains(baseline).items():
-            yield f"subtask {subtask}, out of sample against {baseline}: {verdict(gain)}"
+            cases = len(optimised.tables["out_of_sample"][subtask].case_ids)
+            yield f"subtask {subtask}, out of sample against {baseline}: {gain_in_words(gain, cases)}"
 
 
-def verdict(gain: Difference) -> str:
-    """A paired difference in words: better or worse only where the interval leaves out 0."""
-    size = f"{gain.value:+.1f} points (95 % interval {gain.low:+.1f} to {gain.high:+.1f})"
-    if gain.low > 0:
-        return f"better, {size}"
-    return f"worse, {size}" if gain.high < 0 else f"not shown to be better, {size}"
+def gain_in_words(gain: Difference, cases: int) -> str:
+    """A paired difference, called better or worse only where `archehr compare` would."""
+    word = {NOT_SHOWN: "not shown to be better"}.get(found := verdict(gain, cases), found)
+    return f"{word}, {gain.value:+.1f} points (95 % interval {gain.low:+.1f} to {gain.high:+.1f})"
 
 
 def _cut(optimised: Optimised) -> Iterator[str]:
@@ -62,9 +61,3 @@ def _cut(optimised: Optimised) -> Iterator[str]:
 def _sizes(optimised: Optimised) -> Iterator[str]:
     sizes = ", ".join(f"{s} {optimised.prompt_tokens[s]}" for s in STAGES)
     yield f"prompt without the case, in tokens (estimated, 4 characters each): {sizes}"
-
-
-def demo_lines(sources: Mapping[str, Any]) -> Iterator[str]:
-    """Where the demos are from, a line per stage."""
-    for stage, demos in sources.items():
-        yield f"demos of {stage}: {', '.join(demos) or 'none'}"

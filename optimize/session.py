@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import dspy
 
 from data.case import Case, DataError
-from optimize.files import ModelVersions, program_file
+from optimize.files import note_models, program_file
 from optimize.folds import Answering
 from optimize.optimize import Optimised, optimize
 from optimize.publish import published
@@ -41,25 +41,29 @@ def optimize_to_file(
         raise DataError(f"{out}: is a folder; --out names the program file to write")
     folder = Path(os.environ.get("ARCHEHR_CACHE") or out.with_name(out.name + ".work"))
     configure_cache(folder)
-    versions = ModelVersions(folder / "models.json")
     answering, teacher = Answering(lm, workers, tell), Answering(teacher_lm, workers, tell)
     try:
         optimised = optimize(options, cases, answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
-        models = versions.add([m for used in (lm, teacher_lm) for m in used.ledger.models()])
+        models = note_models(folder / "models.json", lm, teacher_lm)
     file = program_file(optimised, options, cases, data_name, lm, teacher_lm, models)
     save_program_file(file, out)
     if publish is not None:
         save_program_file(published(file, optimised, cases), publish)
-    if answering.cases_with_failures:
-        tell(
-            f"the LM failed on {answering.cases_with_failures} of {answering.cases_answered} answers; the extractive "
-            "fallback was measured in its place"
-        )
+    for line in _remarks(options, optimised, answering):
+        tell(line)
     tell(f"{out} may hold note text in its prompts, and {folder} holds replies to it: keep both as you keep the data")
     return optimised, file
+
+
+def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:
+    for stage, prompt in optimised.fitted.prompts.items():
+        if len(prompt.demos) < options.demos and options.optimizer not in ("mipro", "gepa"):
+            yield f"{stage}: {len(prompt.demos)} demos, no more to be had within --demo-tokens {options.token_budget}"
+    if failures := answering.cases_with_failures:
+        yield f"the LM failed in {failures} of {answering.cases_answered} answers; its fallback was measured there"
 
 
 def check_options(optimizer: str, stage: str) -> tuple[StageName, ...]:

@@ -16,7 +16,7 @@ from data.shared_task import read_cases
 from metrics.intervals import Difference
 from optimize.optimize import Optimised
 from optimize.publish import SHARED_WORDS
-from optimize.report import report, verdict
+from optimize.report import gain_in_words, report
 from optimize.scores import parse_weights
 from optimize.search import OPTIMIZERS, Options
 from optimize.session import check_options, optimize_to_file
@@ -54,6 +54,7 @@ def test_every_optimizer_writes_a_program_that_loads(optimizer: str, tmp_path: P
     assert stat.S_IMODE((tmp_path / "p.json.work").stat().st_mode) == 0o700
     assert set(file.stages) == set(STAGES)  # none frozen away by a compilation
     assert file.provenance["optimizer"] == optimizer
+    assert file.provenance["model_version"] == ["fake/lm"]
     for stage in ("score", "align"):
         demos = predictor(program, stage).demos
         assert demos == [dict(d.fields) for d in found.fitted.prompts[stage].demos]
@@ -156,12 +157,20 @@ def test_the_choice_goes_by_the_chain(tmp_path: Path) -> None:
     assert [d.case_id for d in found.fitted.prompts["align"].demos] != [first]
 
 
+def test_demos_that_do_not_fit_are_said_to_be_missing(tmp_path: Path) -> None:
+    told: list[str] = []
+    options = Options(stages=("align",), **SMALL | {"token_budget": 1500})
+    lm = gold_lm(FEW, cache=True)
+    optimize_to_file(options, FEW, "sample/dev", lm, lm, tmp_path / "p.json", workers=2, tell=told.append)
+    assert "align: 1 demos, no more to be had within --demo-tokens 1500" in told
+
+
 def test_a_program_that_is_not_better_is_said_not_to_be(tmp_path: Path) -> None:
     found, _ = optimised(tmp_path / "p.json", stages=("align",))
     assert "subtask 4, out of sample against handwritten: not shown to be better, +0.0" in report(found)
-    assert verdict(Difference(3.0, -0.1, 6.0, 0.04)).startswith("not shown to be better, +3.0")
-    assert verdict(Difference(3.0, 0.1, 6.0, 0.01)).startswith("better")
-    assert verdict(Difference(-3.0, -6.0, -0.1, 0.99)).startswith("worse")
+    assert gain_in_words(Difference(3.0, -0.1, 6.0, 0.04), 20).startswith("not shown to be better, +3.0")
+    assert gain_in_words(Difference(3.0, 0.1, 6.0, 0.01), 20).startswith("better, +3.0 points")
+    assert gain_in_words(Difference(-3.0, -6.0, -0.1, 0.99), 20).startswith("worse")
 
 
 def test_a_program_file_of_other_signatures_is_refused(tmp_path: Path) -> None:
