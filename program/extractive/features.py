@@ -91,8 +91,8 @@ def _asked_terms(texts: Sequence[str], where: Sequence[Place], queries: Sequence
     weighted by how few blocks have it, relative to the best of the note."""
     import numpy as np
 
-    asked = Counter(t for query in queries for t in set(_content(query)))
-    found = [set(_content(t)) for t in texts]
+    asked = Counter(t for query in queries for t in set(content_terms(query)))
+    found = [set(content_terms(t)) for t in texts]
     blocks = np.array([p.block for p in where])
     in_block: list[set[str]] = [set() for _ in range(int(blocks.max()) + 1)]
     for block, names in zip(blocks, found, strict=True):
@@ -114,7 +114,7 @@ def shared_concepts(texts: Sequence[str], chances: Matrix) -> Matrix:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
-        rows = TfidfVectorizer(analyzer=_concepts, sublinear_tf=True).fit_transform(texts)
+        rows = TfidfVectorizer(analyzer=concepts_in, sublinear_tf=True).fit_transform(texts)
     except ValueError:  # no concept in the note
         return np.zeros(len(texts))
     to_itself = chances * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
@@ -131,10 +131,11 @@ def rank(values: Matrix) -> Matrix:
     return ranked
 
 
-def _content(text: str) -> list[str]:
-    """Terms without numbers and single letters, which match by accident."""
+def content_terms(text: str) -> list[str]:
+    """Stemmed words and concepts without numbers and single letters, which match by accident."""
     return [t for t in terms(text) if len(t) > 1 and not t[0].isdigit()]
 
 
-def _concepts(text: str) -> list[str]:
+def concepts_in(text: str) -> list[str]:
+    """Only the concepts that `text` names."""
     return [t for t in terms(text) if t.startswith("=")]

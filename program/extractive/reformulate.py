@@ -147,7 +147,7 @@ def close(question: str) -> str:
 
 _CANNOT_END = frozenset(
     "the a an of to for with and or but in on at by from if when as is was be that which their so".split()
-)  # noqa: SIM905
+)
 
 
 def topics(narrative: str) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import log
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dspy
 
@@ -15,13 +14,9 @@ from data.case import Case, Sentence
 from data.files import SAMPLES
 from data.shared_task import read_cases
 from program.extractive.features import STRUCTURE, sentence_features, shared_concepts
+from program.extractive.odds import chance, log_odds, surplus
 from program.extractive.reformulate import reformulate
 from program.types import SentenceScore
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 # Chances at which scores 2, 3, 4 and 5 begin. 4 is the decision: the cut that served best when each dev case was
 # predicted by a model fitted on the other nineteen (tests/benchmarks/extractive.py prints the figures).
@@ -46,9 +41,9 @@ class ExtractiveScoreSentences(dspy.Module):
         )
 
 
-def to_score(chance: float) -> int:
+def to_score(probability: float) -> int:
     """Chance of being essential -> 1..5 by SCORE_EDGES."""
-    return 1 + sum(chance >= edge for edge in SCORE_EDGES)
+    return 1 + sum(probability >= edge for edge in SCORE_EDGES)
 
 
 def essential_chances(question: str, narrative: str, sentences: Sequence[Sentence]) -> list[float]:
@@ -75,11 +70,11 @@ class EvidenceModel:
     def chances(self, question: str, narrative: str, texts: Sequence[str]) -> list[float]:
         """One chance a sentence. The case as a whole then has its say: how many are usual, what they share."""
         rows = _rows(question, narrative, texts, self.structure_only)
-        odds = (_log_odds(self.linear.predict_proba(rows)) + _log_odds(self.trees.predict_proba(rows))) / 2
-        odds = odds - _surplus(odds)
+        odds = (log_odds(self.linear.predict_proba(rows)) + log_odds(self.trees.predict_proba(rows))) / 2
+        odds = odds - surplus(odds, min(USUAL_EVIDENCE, USUAL_SHARE * len(odds)))
         if not self.structure_only:
-            odds = odds + CONCEPT_WEIGHT * (shared_concepts(texts, _chance(odds)) - CONCEPT_MEAN)
-        found: list[float] = _chance(odds).tolist()
+            odds = odds + CONCEPT_WEIGHT * (shared_concepts(texts, chance(odds)) - CONCEPT_MEAN)
+        found: list[float] = chance(odds).tolist()
         return found
 
 
@@ -113,24 +108,3 @@ def fit(cases: Sequence[Case], structure_only: bool = False) -> EvidenceModel:
 def _rows(question: str, narrative: str, texts: Sequence[str], structure_only: bool) -> Any:
     rows = sentence_features(question, narrative, texts)
     return rows[:, : len(STRUCTURE)] if structure_only else rows
-
-
-def _log_odds(probabilities: Any) -> Vector:
-    import numpy as np
-
-    essential = np.clip(probabilities[:, 1], 0.005, 0.995)
-    odds: Vector = np.log(essential / (1 - essential))
-    return odds
-
-
-def _chance(odds: Vector) -> Vector:
-    import numpy as np
-
-    chance: Vector = 1 / (1 + np.exp(-odds))
-    return chance
-
-
-def _surplus(odds: Vector) -> float:
-    """Log of how many times the usual number of essential sentences the model expects in this case."""
-    usual = min(USUAL_EVIDENCE, USUAL_SHARE * len(odds))
-    return log(_chance(odds).sum() / usual)

@@ -1,0 +1,109 @@
+"""What the alignment model sees of each pair of answer and note sentence: a matrix, one row a pair."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from program.extractive.abbreviations import expand
+from program.extractive.features import concepts_in, content_terms, rank, sentence_features
+from program.extractive.text import terms
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Matrix = np.ndarray[Any, np.dtype[np.float64]]
+
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_MONTHS = ("january", "february", "march", "april", "", "june", "july", "august", "september", "october", "november",
+           "december")  # fmt: skip
+# "may" is more often the verb.
+_SPELLED = {word: str(i) for words in (_COUNTS, _MONTHS) for i, word in enumerate(words, 1)}
+
+
+def pair_features(answers: Sequence[str], notes: Sequence[str], question: str) -> Matrix:
+    """(len(answers) * len(notes), features), answers outermost: how alike the two are in words, concepts, spelling
+    and numbers; how that compares with the rivals on both sides; what the note sentence is by itself."""
+    import numpy as np
+
+    by_terms = _cosine(answers, notes, terms)
+    by_concepts = _cosine(answers, notes, concepts_in)
+    by_words = _cosine(answers, notes, _plain_words)
+    by_spelling = _cosine([expand(a) for a in answers], [expand(n) for n in notes], "char_wb")
+    alike = by_terms + by_concepts / 2 + by_spelling
+    to_answer = np.broadcast_to(alike.sum(axis=0), alike.shape)
+    around = np.pad(alike, ((0, 0), (1, 1)))
+    best = alike.argmax(axis=1)
+    places = np.arange(len(notes)) / max(len(notes) - 1, 1)
+    order = np.arange(len(answers)) / max(len(answers) - 1, 1)
+    ranks = np.array([rank(row) for row in alike])
+    rivals = np.array([rank(column) for column in alike.T]).T
+    columns = [
+        by_terms, by_concepts, by_words, by_spelling,
+        *_shared_weight(answers, notes),
+        _shared_numbers(answers, notes),
+        ranks, np.log1p(ranks * (len(notes) - 1)), np.log1p(rivals * (len(answers) - 1)),
+        alike / _at_least(alike.max(axis=1, keepdims=True)), alike / _at_least(alike.max(axis=0, keepdims=True)),
+        around[:, :-2], around[:, 2:], to_answer, alike / _at_least(to_answer),
+        _cosine([notes[i] for i in best], notes, terms), np.abs(places - places[best][:, None]),
+        np.abs(places - order[:, None]),
+        np.broadcast_to(np.log1p([[len(a.split())] for a in answers]), alike.shape),
+    ]  # fmt: skip
+    pairs = np.stack(columns, axis=-1).reshape(len(answers) * len(notes), -1)
+    rows: Matrix = np.hstack([pairs, np.tile(sentence_features(question, "", notes), (len(answers), 1))])
+    return rows
+
+
+def _plain_words(text: str) -> list[str]:
+    return [t for t in content_terms(text) if not t.startswith("=")]
+
+
+def _cosine(answers: Sequence[str], notes: Sequence[str], analyzer: Callable[[str], Sequence[str]] | str) -> Matrix:
+    """(answers, notes) TF-IDF cosines; character 3- to 5-grams for "char_wb"."""
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    ngrams = (3, 5) if isinstance(analyzer, str) else (1, 1)
+    try:
+        rows = TfidfVectorizer(analyzer=analyzer, ngram_range=ngrams, sublinear_tf=True).fit_transform(
+            [*notes, *answers]
+        )
+    except ValueError:  # no term anywhere
+        return np.zeros((len(answers), len(notes)))
+    cosines: Matrix = (rows[len(notes) :] @ rows[: len(notes)].T).toarray()
+    return cosines
+
+
+def _shared_weight(answers: Sequence[str], notes: Sequence[str]) -> tuple[Matrix, Matrix]:
+    """Idf of the terms that both have: as a share of the answer sentence's, and as it is."""
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        rows = TfidfVectorizer(analyzer=terms, binary=True, norm=None).fit_transform([*notes, *answers])
+    except ValueError:
+        return np.zeros((len(answers), len(notes))), np.zeros((len(answers), len(notes)))
+    asked = rows[len(notes) :]
+    shared: Matrix = (asked @ (rows[: len(notes)] > 0).astype(float).T).toarray()
+    return shared / _at_least(np.asarray(asked.sum(axis=1)).reshape(-1, 1)), shared
+
+
+def _shared_numbers(answers: Sequence[str], notes: Sequence[str]) -> Matrix:
+    """How many numbers both have; a single digit says less than half as much."""
+    import numpy as np
+
+    asked, found = [_numbers(a) for a in answers], [_numbers(n) for n in notes]
+    return np.array([[sum(1.0 if len(x) > 1 else 0.4 for x in a & n) for n in found] for a in asked])
+
+
+def _numbers(text: str) -> set[str]:
+    words = {_SPELLED[w] for w in re.findall(r"[a-z]+", text.lower()) if w in _SPELLED}
+    return words | set(re.findall(r"\d+(?:\.\d+)?", text))
+
+
+def _at_least(values: Matrix) -> Matrix:
+    import numpy as np
+
+    positive: Matrix = np.maximum(values, 1e-9)
+    return positive
