@@ -1,0 +1,140 @@
+"""`archehr compare` as a user meets it: it runs what is missing, once, and takes finished run folders as they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from data.shared_task import read_cases
+from optimize.compare_command import compare_to_folder
+from optimize.compare_runs import read_runs
+from optimize.demos import labelled_demos
+from program.display import RunDisplay
+from program.lm import Budget, BudgetExceeded, in_process, metered_lm
+from program.lm.knn import KnnEngine
+from program.state import load_program, predictor, save_program_file, to_file
+from tests.conftest import Ran
+from tests.finished_runs import TEST
+
+Command = Callable[..., Ran]
+FEW = TEST[:4]
+
+
+def knn_called(name: str, budget: Budget | None = None) -> dspy.LM:
+    """The knn LM under another name."""
+    return metered_lm(name, in_process(KnnEngine()), budget=budget)
+
+
+def compared(out: Path, programs: list[str], lms: list[str], **more: Any) -> Any:
+    options = {"make_lm": knn_called, "display": RunDisplay, "tell": lambda line: None, "data_name": "sample/test"}
+    return compare_to_folder(FEW, programs, lms, more.pop("runs", []), out, all_cases=TEST, **options | more)
+
+
+@pytest.fixture(scope="module")
+def optimised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program file with two labelled demos of sample/dev per stage, called p.json."""
+    program = load_program("zero_shot")
+    dev = read_cases("sample/dev")
+    for stage in ("score", "align"):
+        demos = list(labelled_demos(stage, dev).values())[:2]
+        predictor(program, stage).demos = [dspy.Example(d.fields) for d in demos]
+    path = tmp_path_factory.mktemp("program") / "p.json"
+    save_program_file(to_file(program, {"demo_case_ids": {"score": ["sample/dev 1", "sample/dev 2"]}}), path)
+    return path
+
+
+def test_programs_and_lms_make_a_grid_and_the_extractive_program_runs_once(optimised: Path, tmp_path: Path) -> None:
+    found = compared(tmp_path / "c", ["zero_shot", str(optimised), "extractive"], ["x/one", "two"])
+    assert [(r.label, r.against) for r in found.rows] == [
+        ("zero_shot, x/one", None),
+        ("zero_shot, two", None),
+        ("p, x/one", "zero_shot, x/one"),
+        ("p, two", "zero_shot, two"),
+        ("extractive", "zero_shot, x/one"),
+    ]
+    names = sorted(p.name for p in (tmp_path / "c/runs").iterdir())
+    digest = names[1].split("-")[1]
+    assert names == ["extractive", f"p-{digest}-two", f"p-{digest}-x-one", "zero_shot-two", "zero_shot-x-one"]
+    for row in found.rows[:4]:
+        assert 4 * len(FEW) <= row.took.calls <= 6 * len(FEW)  # its own calls, not those of all runs together
+    assert found.rows[4].took.calls == 0
+    assert stat.S_IMODE((tmp_path / "c").stat().st_mode) == 0o700
+    assert {stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "c").glob("comparison.*")} == {0o600}
+
+
+def test_what_is_finished_is_not_asked_again(tmp_path: Path) -> None:
+    asked: list[dspy.LM] = []
+
+    def make_lm(name: str) -> dspy.LM:
+        asked.append(knn_called(name))
+        return asked[-1]
+
+    first = compared(tmp_path / "c", ["zero_shot"], ["one"], make_lm=make_lm)
+    page = (tmp_path / "c/comparison.html").read_text()
+    second = compared(tmp_path / "c", ["zero_shot"], ["one"], make_lm=make_lm)
+    assert [lm.ledger.totals()["calls"] > 0 for lm in asked] == [True, False]
+    assert second.rows[0].took.calls == first.rows[0].took.calls
+    assert (
+        (tmp_path / "c/comparison.html").read_text().count('<details class="card case"')
+        == len(FEW)
+        == page.count('<details class="card case"')
+    )
+
+
+def test_the_runs_share_one_budget_and_a_stopped_comparison_resumes(tmp_path: Path) -> None:
+    limit = partial(knn_called, budget=Budget(max_calls=5 * len(FEW) + 2))
+    with pytest.raises(BudgetExceeded):
+        compared(tmp_path / "c", ["zero_shot", "handwritten"], ["one"], make_lm=limit, workers=1)
+    assert len(compared(tmp_path / "c", ["zero_shot", "handwritten"], ["one"]).rows) == 2
+
+
+def test_run_folders_are_taken_as_they_are(command: Command, optimised: Path) -> None:
+    shutil.copy(optimised, "mine.json")
+    for name, program in (("a", "zero_shot"), ("b", "mine.json")):
+        done = command("run", "sample/test", "--lm", "knn", "--program", program, "--cases", "101-106", "--out", name)
+        assert done.code == 0
+    before = {p: p.read_bytes() for p in Path().glob("[ab]/*") if p.is_file()}
+    Path("mine.json").unlink()  # the run folder keeps the program as it was run
+    ran = command("compare", "sample/test", "--runs", "a", "--runs", "b", "--cases", "101-106", "--json", "--out", "c")
+    assert ran.code == 0, ran
+    rows = json.loads(ran.out)["rows"]
+    assert [(r["row"], r["against"], r["flags"]) for r in rows] == [("zero_shot", None, []), ("mine", "zero_shot", [])]
+    assert {p: p.read_bytes() for p in Path().glob("[ab]/*") if p.is_file()} == before
+    assert "only here" in Path("c/comparison.html").read_text()
+    Path("b/program.json").unlink()
+    assert read_runs([Path("b")])[0].unknown == "the program mine.json cannot be read any more"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("zero_shot",), "zero_shot asks an LM; name one with --lm"),
+        ((), "nothing to compare; name programs, or run folders with --runs"),
+        (("--runs", "nowhere"), "nowhere: not a run folder"),
+        (("extractive", "--baseline", "handwritten"), "--baseline handwritten: it is none of what is compared"),
+        (("extractive", "--question", "mine"), "--question mine: it is own or given"),
+        (("no.json", "--lm", "knn"), "no.json: no such program"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(command: Command, arguments: tuple[str, ...], told: str) -> None:
+    ran = command("compare", "sample/test", *arguments, "--cases", "101", "--out", "c")
+    assert ran.code == 2 and ran.err.splitlines()[-1].startswith(f"archehr: {told}"), ran
+
+
+def test_a_run_of_another_program_version_is_run_anew(optimised: Path, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    shutil.copy(optimised, path)
+    compared(tmp_path / "c", [str(path)], ["one"])
+    changed = json.loads(path.read_text())
+    changed["settings"]["cut"] = 4
+    path.write_text(json.dumps(changed))
+    assert compared(tmp_path / "c", [str(path)], ["one"]).rows[0].run.manifest["settings"]["cut"] == 4
+    assert len(list((tmp_path / "c/runs").iterdir())) == 2
