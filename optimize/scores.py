@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from data.case import Case, DataError
+from data.submission import submission_entries
 from metrics.leaderboard import CaseTable
 from metrics.score import score_submission
 from program.gold import has_gold
@@ -25,8 +25,7 @@ def case_table(records: Sequence[CaseRecord], cases: Sequence[Case], subtask: in
     stage = next(s for s in STAGES if SUBTASK[s] == subtask)
     known = {c.id: c for c in cases if has_gold(stage, c)}
     made = submissions([r for r in records if r.case_id in known])[subtask]
-    entries = [{"case_id": i, "prediction": _as_json(subtask, p)} for i, p in made.items()]
-    return score_submission(entries, [known[i] for i in made], subtask).table
+    return score_submission(submission_entries(subtask, made), [known[i] for i in made], subtask).table
 
 
 def headline(table: CaseTable, subtask: int) -> str:
@@ -64,7 +63,3 @@ def parse_weights(text: str | None, stages: Collection[StageName]) -> dict[int, 
     if not all(0 <= w < float("inf") for w in weights.values()) or not any(weights.values()):
         raise DataError(f"--weights {text}: weights are at least 0, and one is above 0")
     return {n: w for n, w in weights.items() if w}
-
-
-def _as_json(subtask: int, prediction: Any) -> Any:
-    return [{"answer_id": a, "evidence_id": ids} for a, ids in prediction] if subtask == 4 else prediction

@@ -243,18 +243,23 @@ def test_instructions_that_quote_the_data_are_not_published(quotes: bool, tmp_pa
 # ------------------------------------------------------------------------------------------------------ the command
 
 
-def test_optimise_run_and_show_offline(command: Callable[..., Any]) -> None:
-    made = command(
-        "optimize", "sample/dev", "--cases", "1-6", "--lm", "knn", "--folds", "2", "--stage", "align", "--out", "p.json"
-    )
+def test_optimise_run_show_and_publish_offline(command: Callable[..., Any]) -> None:
+    small = ("--cases", "1-6", "--folds", "2", "--stage", "align", "--out", "p.json", "--publish", "public.json")
+    made = command("optimize", "sample/dev", "--lm", "knn", *small)
     assert made.code == 0, made.err
     assert "out_of_sample" in made.out
     assert "p.json may hold note text" in made.err
-    ran = command("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--program", "p.json", "--out", "r")
-    assert ran.code == 0, ran.err
-    shown = command("show", "p.json", "--stage", "align")
-    assert re.search(r"--- demo 1 from sample/dev \d+ \(labelled\), user ---", shown.out)
-    assert "optimizer: labeled" in shown.out
+    shown = command("show", "p.json", "--stage", "align").out
+    assert re.search(r"--- demo 1 from sample/dev \d+ \(labelled\), user ---", shown)
+    assert "optimizer: labeled" in shown
+    asked = ("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--stages", "align")
+    assert command(*asked, "--program", "p.json", "--out", "own").code == 0
+    refused = command(*asked, "--program", "public.json", "--out", "none")
+    assert (refused.code, "pass the data they are from as --demos-from DATA" in refused.err) == (2, True)
+    filled = command(*asked, "--program", "public.json", "--demos-from", "sample/dev", "--out", "filled")
+    assert filled.code == 0, filled.err
+    own, same = (Path(name, "submission_subtask_4.json").read_text() for name in ("own", "filled"))
+    assert own == same
 
 
 @pytest.mark.parametrize(
