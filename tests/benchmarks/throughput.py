@@ -35,12 +35,15 @@ def slow(request: object) -> str:
 
 
 def wall(workers: int) -> tuple[float, int]:
-    """Seconds, and calls made."""
-    lm = fake_lm(slow)
+    """Seconds until the last case is on disk, and calls made."""
+    lm, finished = fake_lm(slow), [0.0]
     with tempfile.TemporaryDirectory() as scratch:
         began = time.perf_counter()
-        run_cases(forty_cases(), load_program("zero_shot"), lm, out=Path(scratch) / "r", workers=workers)
-        return time.perf_counter() - began, len(lm.requests)
+        out, program = Path(scratch) / "r", load_program("zero_shot")
+        run_cases(
+            forty_cases(), program, lm, out=out, workers=workers, on_case=lambda _: finished.append(time.perf_counter())
+        )
+        return finished[-1] - began, len(lm.requests)
 
 
 def overhead(calls: int = 300) -> tuple[float, float]:
@@ -64,6 +67,8 @@ if __name__ == "__main__":
         took, calls = wall(workers)
         # Every case is a chain of its calls, and workers take whole cases.
         ideal = -(-len(forty_cases()) // workers) * (calls / len(forty_cases())) * DELAY
-        print(f"{workers:2d} workers: {took:6.2f} s, {calls} calls, ideal {ideal:6.2f} s, ideal/taken {ideal / took:.2f}")
+        print(
+            f"{workers:2d} workers: {took:6.2f} s, {calls} calls, ideal {ideal:6.2f} s, ideal/taken {ideal / took:.2f}"
+        )
     ours, bare = overhead()
     print(f"per call: {ours:.2f} ms in a stage, {bare:.2f} ms in a bare dspy.Predict, ratio {ours / bare:.2f}")
