@@ -151,7 +151,8 @@ def metered_lm(
     engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secret)
     # DSPy's cache key leaves out the engine and its endpoint. `metadata` is in the key and the engine takes it out
     # of the request, so two servers under one model name never share an answer.
-    where_it_runs = {"endpoint": without_userinfo(backend.endpoint or ""), **backend.settings}
+    endpoint = without_userinfo(backend.endpoint) if backend.endpoint else "this process"
+    where_it_runs = {"endpoint": endpoint, **backend.settings}
     try:
         lm = dspy.LM(name, engine=engine, callbacks=[_CountCacheHits(engine)], metadata=where_it_runs, **settings)
     except (ValueError, dspy.LMConfigurationError) as exc:
