@@ -15,6 +15,8 @@ from data.shared_task import read_cases, select_cases
 from data.submission import read_submission, validate_submission
 from optimize.commands import compare, optimize
 from program.options import (
+    AlignscoreOpt,
+    BertscoreOpt,
     CasesOpt,
     DataArg,
     DemosFromOpt,
@@ -24,6 +26,9 @@ from program.options import (
     OutOpt,
     PresetOpt,
     ProgramOpt,
+    RobertaOpt,
+    SpacyOpt,
+    UmlsOpt,
     load,
     make,
     read_data,
@@ -192,11 +197,11 @@ def score(
     key: KeyOpt = None,
     cases: CasesOpt = None,
     as_official: Annotated[bool, typer.Option("--as-official", help="as the official scorer, faults included")] = False,
-    bertscore_model: Annotated[str | None, typer.Option(help="distilbert-base-uncased, a name or a folder")] = None,
-    alignscore_checkpoint: Annotated[Path | None, typer.Option(help="AlignScore-base.ckpt")] = None,
-    roberta_model: Annotated[str | None, typer.Option(help="roberta-base, a name or a folder")] = None,
-    umls_index: Annotated[Path | None, typer.Option(help="a QuickUMLS index of your UMLS")] = None,
-    spacy_model: Annotated[str, typer.Option(help="the spaCy model for MEDCON")] = "en_core_web_sm",
+    bertscore_model: BertscoreOpt = None,
+    alignscore_checkpoint: AlignscoreOpt = None,
+    roberta_model: RobertaOpt = None,
+    umls_index: UmlsOpt = None,
+    spacy_model: SpacyOpt = "en_core_web_sm",
     json: JsonOpt = False,
 ) -> None:
     """The official scores of a submission, with 95 % intervals over cases."""

@@ -12,12 +12,17 @@ import typer
 from data.case import DataError
 from data.shared_task import read_cases
 from program.options import (
+    AlignscoreOpt,
+    BertscoreOpt,
     CasesOpt,
     DataArg,
     DemosFromOpt,
     JsonOpt,
     KeyOpt,
     LMOptions,
+    RobertaOpt,
+    SpacyOpt,
+    UmlsOpt,
     make,
     read_data,
     say,
@@ -87,6 +92,11 @@ def compare(
     key: KeyOpt = None,
     cases: CasesOpt = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    bertscore_model: BertscoreOpt = None,
+    alignscore_checkpoint: AlignscoreOpt = None,
+    roberta_model: RobertaOpt = None,
+    umls_index: UmlsOpt = None,
+    spacy_model: SpacyOpt = "en_core_web_sm",
     fresh: Annotated[bool, typer.Option("--fresh", help="answer again instead of resuming the runs in --out")] = False,
     json: JsonOpt = False,
     lm_options: LMOptions,
@@ -95,6 +105,7 @@ def compare(
 
     Each is run with each LM in its own folder below --out, which the same command resumes.
     """
+    from metrics.tables import Resources
     from optimize.compare_command import compare_to_folder
     from optimize.compare_display import print_comparison
     from optimize.compare_tables import records_json
@@ -115,6 +126,7 @@ def compare(
         tell=say,
         baseline=baseline,
         keep_demo_cases=keep_demo_cases,
+        resources=Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model),
         demo_cases=read_cases(demos_from) if demos_from else None,
         all_cases=everything,
         data_name=data,

@@ -10,6 +10,7 @@ import dspy
 
 from data.case import Case, DataError
 from data.submission import write_private
+from metrics.tables import Resources
 from optimize.compare import Comparison, compare
 from optimize.compare_html import write_page
 from optimize.compare_runs import Display, read_runs, run_programs
@@ -29,6 +30,7 @@ def compare_to_folder(
     tell: Callable[[str], None],
     baseline: str | None = None,
     keep_demo_cases: bool = False,
+    resources: Resources | None = None,
     demo_cases: Sequence[Case] | None = None,
     **options: Any,
 ) -> Comparison:
@@ -40,7 +42,9 @@ def compare_to_folder(
     _make_folder(out)
     loaded = [load_program(name, None, demo_cases) for name in programs]
     made = run_programs(loaded, lms, make_lm, cases, out / "runs", display=display, tell=tell, **options)
-    compared = compare(cases, read_runs([*made, *run_folders]), baseline=baseline, keep_demo_cases=keep_demo_cases)
+    compared = compare(
+        cases, read_runs([*made, *run_folders]), baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources
+    )
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
     write_page(compared, out / "comparison.html")

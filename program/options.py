@@ -28,6 +28,13 @@ DemosFromOpt = Annotated[
 ]
 PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
 
+# What the model-based scores need (metrics.tables.Resources).
+BertscoreOpt = Annotated[str | None, typer.Option(help="distilbert-base-uncased, a name or a folder")]
+AlignscoreOpt = Annotated[Path | None, typer.Option(help="AlignScore-base.ckpt")]
+RobertaOpt = Annotated[str | None, typer.Option(help="roberta-base, a name or a folder")]
+UmlsOpt = Annotated[Path | None, typer.Option(help="a QuickUMLS index of your UMLS")]
+SpacyOpt = Annotated[str, typer.Option(help="the spaCy model for MEDCON")]
+
 
 def _option(default: Any, help: str, env: str | None = None) -> Any:
     return field(default=default, metadata={"help": help, "env": env})
