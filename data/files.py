@@ -74,7 +74,8 @@ def read_xml(path: Path) -> Element:
     if not raw.strip(b"\x00 \t\r\n\xef\xbb\xbf\xff\xfe"):
         raise DataError(f"{path}: the file is empty; it should hold <annotations> with <case> elements")
     try:
-        root = fromstring(raw)
+        # A file saved anew as UTF-16 often still declares UTF-8; its byte order mark is right.
+        root = fromstring(raw.decode("utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else raw)
     except defusedxml.DefusedXmlException as error:
         raise DataError(
             f"{path}: refused, the XML declares entities or external references; remove its DOCTYPE"

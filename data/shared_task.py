@@ -254,6 +254,9 @@ def _checked(case: Case, gold: Gold, key_path: Path) -> Case:
             raise DataError(
                 f"{where}: answer sentence {sentence.id} cites {_shorten(unknown)}, which the note does not have"
             )
+    answer_ids = {s.id for s in case.answer_sentences}
+    if answer_ids and (unknown := [s.id for s in gold.answer_sentences if s.id not in answer_ids]):
+        raise DataError(f"{where}: answer sentence {_shorten(unknown)} is not among the <answer_sentences> of the XML")
     given = case.answer_sentences or tuple(AnswerSentence(s.id, s.text) for s in gold.answer_sentences if s.text)
     return replace(case, answer_sentences=given, gold=gold)
 

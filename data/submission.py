@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from data.case import Case, DataError
+from data.files import read_json
 
 SUBTASKS = (1, 2, 3, 4)
 WORD_LIMITS = {1: 15, 3: 75}
@@ -58,15 +59,7 @@ def write_private(path: Path, text: str) -> None:
 
 def read_submission(path: str | Path) -> list[Any]:
     """The JSON array of a submission file, unchecked beyond that. Raises DataError."""
-    path = Path(path)
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; name a submission such as submission_subtask_2.json") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
-    except (ValueError, RecursionError):
-        raise DataError(f"{path}: not valid JSON; a submission is a JSON array in UTF-8") from None
+    entries = read_json(Path(path))
     if not isinstance(entries, list):
         raise DataError(f"{path}: a submission is a JSON array of cases; this is {type(entries).__name__}")
     return entries

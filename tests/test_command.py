@@ -123,9 +123,9 @@ def test_a_refused_key_stops_the_run_in_one_line(command: Command, monkeypatch: 
         (["run", "sample/dev", "--preset", "best"], "seed, default"),
         (["show", "extractive"], "no prompts"),
         (["show", "handwritten", "--stage", "x"], "the stages are"),
-        (["validate", "nothing.json", "--data", "sample/dev", "--subtask", "2"], "no such file"),
+        (["validate", "nothing.json", "--data", "sample/dev", "--subtask", "2"], "No such file"),
         (["validate", "answers.json", "--data", "sample/dev"], "--subtask"),
-        (["score", "nothing.json", "--subtask", "2", "--data", "sample/dev"], "no such file"),
+        (["score", "nothing.json", "--subtask", "2", "--data", "sample/dev"], "No such file"),
     ],
 )
 def test_a_wrong_call_gets_one_line_with_the_remedy(command: Command, args: list[str], told: str) -> None:

@@ -43,12 +43,14 @@ def test_a_narrative_alone_is_a_case(tmp_path: Path) -> None:
     assert (case.narrative, case.sentences, case.clinician_question, case.gold) == ("Why?", (), None, None)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [("utf-8", "utf-8"), ("utf-8-sig", "utf-8"), ("utf-16", "utf-16"), ("utf-16", "utf-8"), ("utf-16", "")],
+)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_encodings_and_line_ends_change_nothing(tmp_path: Path, encoding: str, newline: str) -> None:
+def test_encodings_and_line_ends_change_nothing(tmp_path: Path, encoding: str, declared: str, newline: str) -> None:
     body = NOTE.replace("One.", f"{newline}\N{NO-BREAK SPACE}5\N{NO-BREAK SPACE}mg, œdème β.{newline}    ")
-    declared = "utf-16" if encoding == "utf-16" else "utf-8"
-    head = f'<?xml version="1.0" encoding="{declared}"?>{newline}'
+    head = f'<?xml version="1.0" encoding="{declared}"?>{newline}' if declared else ""
     (case,) = read_cases(write(tmp_path, case_xml(body), encoding=encoding, head=head))
     assert case.sentences[0].text == "\N{NO-BREAK SPACE}5\N{NO-BREAK SPACE}mg, œdème β."
 
@@ -204,6 +206,10 @@ BAD_KEYS = {
         [{"case_id": "1", "clinician_answer_sentences": [{"id": "1", "text": "x", "citations": "1,7"}]}],
         "answer sentence 1 cites 7",
     ),
+    "unknown answer sentence": (
+        [{"case_id": "1", "clinician_answer_sentences": [{"id": "b", "text": "x"}]}],
+        "answer sentence b is not among",
+    ),
     "unreadable citation": (
         [{"case_id": "1", "clinician_answer_sentences": [{"id": "1", "text": "x", "citations": {"a": 1}}]}],
         "answer sentence 1",
@@ -214,8 +220,9 @@ BAD_KEYS = {
 @pytest.mark.parametrize("kind", BAD_KEYS)
 def test_a_bad_key_gets_one_line_that_names_file_case_and_fault(tmp_path: Path, kind: str) -> None:
     key, told = BAD_KEYS[kind]
+    given = '<answer_sentences><sentence id="1">x</sentence></answer_sentences>'
     with pytest.raises(DataError) as error:
-        read_cases(write(tmp_path, case_xml(), key=key))
+        read_cases(write(tmp_path, case_xml(NOTE + given), key=key))
     assert told in str(error.value)
     assert "archehr-qa_key.json" in str(error.value)
     assert "\n" not in str(error.value)

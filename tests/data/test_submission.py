@@ -95,7 +95,7 @@ def test_word_limits_are_reported_not_refused() -> None:
 
 
 def test_unreadable_submissions_get_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="No such file"):
         read_submission(tmp_path / "s.json")
     (tmp_path / "s.json").write_text("{")
     with pytest.raises(DataError, match="not valid JSON"):

@@ -196,7 +196,7 @@ def test_faults_name_the_file(files):
         score_file(files / "ids.json", 2, key=files / "key.json")
     with pytest.raises(DataError, match="--data DATA or --key KEY"):
         score_file(files / "ids.json", 2)
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="No such file"):
         score_file(files / "none.json", 2, key=files / "key.json")
     with pytest.raises(DataError, match="subtask 5"):
         score_file(files / "ids.json", 5, key=files / "key.json")
