@@ -237,8 +237,12 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
     notes = [f"{row.label}: {flag}" for row in rows for flag in row.flags]
     if excluded:
         notes.append(f"{len(cases)} cases compared; left out, as demos of a program: {', '.join(excluded)}")
-    if len(cases) < FEWEST_CASES:
-        notes.append(f"{len(cases)} cases cannot show a difference, whatever they score; it takes {FEWEST_CASES}")
+    if not any(row.scores for row in rows):
+        notes.append("the data has no key, so nothing is scored: the answers stand side by side, no more")
+    elif len(cases) < FEWEST_CASES:
+        notes.append(
+            f"fewer than {FEWEST_CASES} cases can show no difference, whatever they score; here are {len(cases)}"
+        )
     for subtask in SUBTASKS:
         missing = {
             name: why for row in rows if subtask in row.scores for name, why in row.scores[subtask].missing.items()

@@ -253,3 +253,11 @@ def test_the_tables_hold_what_archehr_score_says_to_the_last_digit(command: Comm
         for end in ("low", "high"):
             assert float(first[f"st{subtask}_{end}"]) == scored["intervals"][name][end]
         assert second[f"st{subtask}_verdict"] == "not shown" and float(second[f"st{subtask}_difference_value"]) == 0
+
+
+def test_without_a_key_the_answers_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = [Case(c.id, narrative=c.narrative) for c in TEST]
+    compared = compare(bare, [run_of("a", bare, evidence=lambda c: []), run_of("b", bare, evidence=lambda c: [])])
+    assert not any(row.scores for row in compared.rows)
+    for name, text in outputs(compared, tmp_path, capsys).items():
+        assert "the data has no key, so nothing is scored" in text, name
