@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 
 
-class Relevance(str, Enum):
+class Relevance(StrEnum):
     """Label of one note sentence in the official key."""
 
     ESSENTIAL = "essential"

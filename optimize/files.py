@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def program_file(
         "prompt_tokens_estimated": dict(optimised.prompt_tokens),
         "candidate_objectives": [round(x, 2) for x in optimised.fitted.objectives],
         "scores": scores_json(optimised),
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return to_file(optimised.program, {k: v for k, v in provenance.items() if v is not None})
 

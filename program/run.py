@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def run_cases(
     _check_input(cases, program, lm, question)
     ledger = getattr(lm, "ledger", None)
     identity = _identity(program, lm, all_cases or cases, data_name, question, stages)
-    started, clock = datetime.now(timezone.utc), time.monotonic()
+    started, clock = datetime.now(UTC), time.monotonic()
 
     def answer(case: Case) -> CaseRecord:
         begun = time.monotonic()
