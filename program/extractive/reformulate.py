@@ -1,39 +1,32 @@
-"""Stage 1 without an LM: the message's own question sentence, condensed and put in the third person."""
+"""Stage 1 without an LM: the message's own question, condensed and put in the third person."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cache
 
 import dspy
 
 from program.extractive.focus import asks
-from program.extractive.text import terms
+from program.extractive.person import is_about_writer, third_person
+from program.extractive.text import all_concepts, named_by, terms
 
 WORD_LIMIT = 15
 
-_KIN = (
-    r"(?:dad|father|papa|mom|mum|mother|mama|husband|wife|hubby|spouse|partner|fianc[eé]e?|boyfriend|girlfriend|son|daughter"
-    r"|brother|sister|uncle|aunt|cousin|niece|nephew|grand(?:ma|pa|mother|father|son|daughter)|friend|baby|child|kid"
-    r"|(?:father|mother|sister|brother|son|daughter)[- ]in[- ]law)"
-)
-_SOMEONE = re.compile(
-    rf"\b(?:my|our|a|the)?\s*(?:\d+[- ]?(?:year|yr|yea)s?[- ]?old\s+)?{_KIN}(?:'s wife)?\b", re.IGNORECASE
-)
-_FIRST_PERSON = re.compile(rf"\b(?:i|i'?m|i'?ve|im|ive|me|my(?!\s+(?:own\s+)?{_KIN}\b))\b", re.IGNORECASE)
-_THIRD_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
-
-_SPELLING = {
-    "dont": "don't", "cant": "can't", "doesnt": "doesn't", "didnt": "didn't", "wont": "won't", "isnt": "isn't",
-    "wasnt": "wasn't", "wouldnt": "wouldn't", "couldnt": "couldn't", "shouldnt": "shouldn't", "im": "I'm", "ive": "I've",
-    "u": "you", "w/": "with", "w/o": "without", "casues": "causes", "lungus": "lungs", "&": "and", "thru": "through",
-}  # fmt: skip
-_FILLER = re.compile(
-    r"\b(?:please|pls|kindly|really|actually|exactly|honestly|basically|just|on earth|straight up|for real|or what|or not"
-    r"|anyway|thank you|thanks|sir|doctor|dr|hello|hi)\b|\([^)]*\)",
-    re.IGNORECASE,
-)
-_POSSESSIVE_HER = (
-    r"her(?=\s+(?!(?:to|in|on|at|for|with|or|and|when|if|so|because|back|again|again|out|off|up|down|was|is)\b)[a-z])"
+# Concepts that say how it went or what was done about it, not what the patient has.
+_GENERAL = """
+recover|permanent|again|stop|start|follow up|remove|cause|risk|weeks|months|machine|unlikely|confirmed|worsened
+side effect|controlled|medication|family|second doctor|appointment|imaging|blood test|recovered|reversible|emergency
+stable|too much|not enough|second dose|genetic|independent|damage|died|oral|walk|fall|weight|pain|movement|feeling|diet
+transfuse|transfusion|end of life|missed|words|language
+""".strip().replace("\n", "|")
+_CANNOT_END = """
+the a an of to for with and or but in on at by from if when as is was be that which their so would will can does did has
+because who all
+""".split()
+_QUESTION = re.compile(
+    r"(?:why|what|how|when|which|where|who|is|are|was|were|will|would|can|could|should|shall|does|did|has|have)\b", re.I
 )
 
 
@@ -46,121 +39,76 @@ class ExtractiveReformulate(dspy.Module):
 
 
 def reformulate(narrative: str, phrases: tuple[str, ...] = ()) -> str:
-    """The rule behind the stage: always one line of 1..15 words ending with a question mark."""
-    source = ". ".join(p for p in phrases if p.strip()) or narrative
-    about_self = is_about_writer(narrative)
-    ranked = [a for a in asks(source) if a.marked or phrases]
-    questions = [q for a in ranked[:4] if (q := third_person(a.text, about_self)) and len(q.split()) > 1]
+    """The rule behind the stage: always one line of 1..15 words with one question mark, at its end."""
+    source = "\n".join(p for p in phrases if p.strip()) or narrative
+    about_writer = is_about_writer(narrative)
+    ranked = [a for a in asks(source) if a.marked]
+    questions = [q for a in ranked[:4] if (q := third_person(a.text, about_writer)) and len(q.split()) > 1]
     if not questions:
-        return _from_topics(narrative)
-    return _finish(questions, narrative)
-
-
-def is_about_writer(narrative: str) -> bool:
-    """Whether the writer is the patient, by who the message speaks of most and first."""
-    opening = _SOMEONE.search(narrative[:160])
-    others = len(_THIRD_PERSON.findall(narrative)) + (3 if opening else 0)
-    return len(_FIRST_PERSON.findall(narrative)) >= others
-
-
-def third_person(text: str, about_self: bool) -> str:
-    """`text` without filler, with the patient named as "the patient" and asked about by somebody else."""
-    text = " ".join(_SPELLING.get(w.lower(), w) for w in text.split())
-    text = _FILLER.sub(" ", text)
-    text = _calm(text)
-    rules = _SELF_RULES if about_self else _OTHER_RULES
-    for pattern, replacement in rules:
-        text = pattern.sub(replacement, text)
-    text = re.sub(r"\b(?:they|doctors|u guys)\b", "the team", text, flags=re.IGNORECASE)
-    text = _name_once(text)
-    return re.sub(r"\s+([,;:?.!])", r"\1", " ".join(text.split())).strip(' ,;:.!?-"')
-
-
-def _rules(*pairs: tuple[str, str]) -> list[tuple[re.Pattern[str], str]]:
-    return [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in pairs]
-
-
-_SELF_RULES = _rules(
-    (r"\bi'?m\b|\bi am\b", "the patient is"),
-    (r"\bam i\b", "is the patient"),
-    (r"\bi'?ve\b|\bi have\b", "the patient has"),
-    (r"\bhave i\b", "has the patient"),
-    (r"\bdo i\b", "does the patient"),
-    (r"\bdon't i\b", "doesn't the patient"),
-    (r"\bi don't\b", "the patient doesn't"),
-    (r"\bi (need|want|feel|get|take|keep)\b", r"the patient \1s"),
-    (r"\bdo you get\b", "does the patient get"),
-    (r"\b(?:i|me|myself)\b", "the patient"),
-    (r"\b(?:my|mine)\b", "the patient's"),
-)
-_OTHER_RULES = _rules(
-    (rf"\b(?:my|our)\s+(?:{_KIN})'?s\b(?=\s+[a-z])", "the patient's"),
-    (rf"\b(?:my|our)?\s*\b{_KIN}\b", "the patient"),
-    (r"\b(?:should|shall) (?:we|i)(?: all)? be\b", "should the family be"),
-    (r"\b(?:do|should) i\b", "should the family"),
-    (r"\b(?:he|she|him)\b", "the patient"),
-    (r"\bhis\b", "the patient's"),
-    (_POSSESSIVE_HER, "the patient's"),
-    (r"\bher\b", "the patient"),
-    (r"\b(?:i|we|us|me)\b", "the family"),
-    (r"\b(?:my|our)\b", "the family's"),
-)
-
-
-def _calm(text: str) -> str:
-    """Shouting in lower case; what may be an acronym (2 to 5 capitals in a calm sentence) stays."""
-    tokens = text.split()
-    shouted = sum(w.isupper() and len(w) > 1 for w in tokens) > len(tokens) / 2
-    calm = [w if not shouted and re.fullmatch(r"\W*[A-Z0-9&/-]{2,5}s?\W*", w) else w.lower() for w in tokens]
-    keep = {"i": "I", "i'm": "I'm", "i've": "I've"}
-    return re.sub(r"[!?]+(?=.)", ",", " ".join(keep.get(w, w) for w in calm))
-
-
-def _name_once(text: str) -> str:
-    """ "the patient" the first time, pronouns after that."""
-    first, found, rest = text.partition("the patient")
-    rest = re.sub(r"\bthe patient's\b", "their", rest)
-    return first + found + rest
-
-
-def _finish(questions: list[str], narrative: str) -> str:
-    """Joins the second question where there is room, names the topic where the words alone do not."""
+        return _ask_about_topics(narrative)
     question = questions[0]
     for extra in questions[1:]:
-        if len(question.split()) + 1 + len(extra.split()) <= WORD_LIMIT and extra.lower() not in question.lower():
-            question = f"{question}, and {extra}"
+        if _QUESTION.match(extra) and len(f"{question} and {extra}".split()) <= WORD_LIMIT:
+            question = f"{question}, and {extra[0].lower()}{extra[1:]}"
             break
-    if not any(t.startswith("=") for t in terms(question)):
-        question = f"{question} regarding {' and '.join(topics(narrative)[:2])}".removesuffix(" regarding ")
-    return close(question)
+    return close(question if set(terms(question)) & _medical() else _with_topics(question, narrative))
 
 
 def close(question: str) -> str:
-    """At most 15 words, cut before a word that cannot end a question; first letter large; one question mark."""
+    """At most 15 words, cut where a clause ends or at least not before a word that leans on the next."""
     kept = question.split()[:WORD_LIMIT]
     if len(question.split()) > WORD_LIMIT:
+        clauses = [i for i in range(5, len(kept)) if kept[i - 1].endswith(",") or kept[i] in ("and", "because")]
+        kept = kept[: clauses[-1]] if clauses else kept
         while len(kept) > 4 and re.sub(r"\W", "", kept[-1].lower()) in _CANNOT_END:
             kept.pop()
     text = " ".join(kept).strip(" ,;:.!?-") or "What explains the patient's condition"
     return text[0].upper() + text[1:] + "?"
 
 
-_CANNOT_END = frozenset(
-    "the a an of to for with and or but in on at by from if when as is was be that which their so".split()
-)
-
-
 def topics(narrative: str) -> list[str]:
-    """The message's medical words and phrases, most telling first: those that name the rarer concepts, early."""
-    found: dict[str, str] = {}
-    for phrase in re.findall(r"[^\W\d_]+(?:[ -][^\W\d_]+)?", narrative.lower()):
-        names = [t for t in terms(phrase) if t.startswith("=")]
-        for name in names:
-            found.setdefault(name, phrase)
-    return list(dict.fromkeys(name[1:] for name in found))
+    """The message's own medical phrases, those of the concepts it names most often first."""
+    tokens = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", narrative.lower())
+    counts = Counter(t for t in terms(narrative) if t in _medical())
+    found: dict[str, frozenset[str]] = {}
+    start = 0
+    while start < len(tokens):
+        phrase, names = _longest_phrase(tokens[start : start + 3])
+        counts.update(names)
+        if names and not any(names & known for known in found.values()):
+            found[phrase] = names
+        start += len(phrase.split()) or 1
+    return sorted(found, key=lambda phrase: -max(counts[name] for name in found[phrase]))
 
 
-def _from_topics(narrative: str) -> str:
-    named = topics(narrative)[:3]
-    about = ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else (named or ["the patient's condition"])[0]
-    return close(f"What explains {about}, and what treatment is advised")
+def _longest_phrase(tokens: list[str]) -> tuple[str, frozenset[str]]:
+    """The longest run from the first token on that names a medical concept, and those concepts."""
+    for size in range(len(tokens), 0, -1):
+        phrase = " ".join(tokens[:size])
+        if names := named_by(phrase) & _medical():
+            return phrase, names
+    return "", frozenset()
+
+
+def _with_topics(question: str, narrative: str) -> str:
+    """ "Could this be normal" -> "Could this be normal, given fever and rash", as far as there is room."""
+    named = topics(narrative)
+    for count in (2, 1):
+        longer = f"{question}, given {_list(named[:count])}"
+        if named and len(longer.split()) <= WORD_LIMIT:
+            return longer
+    return question
+
+
+def _ask_about_topics(narrative: str) -> str:
+    named = _list(topics(narrative)[:3])
+    return close(f"What explains {named}, and what treatment is advised" if named else "")
+
+
+def _list(phrases: list[str]) -> str:
+    return " and ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)
+
+
+@cache
+def _medical() -> frozenset[str]:
+    return all_concepts() - {f"={name}" for name in _GENERAL.split("|")}

@@ -1,4 +1,4 @@
-"""Where a sentence stands in the note: its section ("Brief Hospital Course:"), its problem ("# AKI:"), header or not."""
+"""Where a sentence stands in the note: in which section and problem ("# AKI:"), and whether it is itself a header."""
 
 from __future__ import annotations
 

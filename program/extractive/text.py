@@ -67,6 +67,16 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(kept + sorted(_concepts(found) | _concepts(plain)))
 
 
+def named_by(phrase: str) -> frozenset[str]:
+    """The concepts that `phrase` as a whole is an entry of."""
+    return _concept_index().get(tuple(stems(phrase)), frozenset())
+
+
+def all_concepts() -> frozenset[str]:
+    """Every concept of the table."""
+    return frozenset(name for names in _concept_index().values() for name in names)
+
+
 @cache
 def _concept_index() -> dict[tuple[str, ...], frozenset[str]]:
     return read_concepts(stems)
