@@ -23,12 +23,14 @@ from program.options import (
     JsonOpt,
     KeyOpt,
     LMOptions,
+    LocalOnlyOpt,
     OutOpt,
     PresetOpt,
     ProgramOpt,
     RobertaOpt,
     SpacyOpt,
     UmlsOpt,
+    keep_offline,
     load,
     make,
     read_data,
@@ -202,6 +204,7 @@ def score(
     roberta_model: RobertaOpt = None,
     umls_index: UmlsOpt = None,
     spacy_model: SpacyOpt = "en_core_web_sm",
+    local_only: LocalOnlyOpt = False,
     json: JsonOpt = False,
 ) -> None:
     """The official scores of a submission, with 95 % intervals over cases."""
@@ -209,6 +212,7 @@ def score(
     from metrics.tables import Resources
     from program.display import print_scores
 
+    keep_offline(local_only)
     resources = Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model)
     result = score_file(
         submission, subtask, data=data, key=key, cases=cases, as_official=as_official, resources=resources

@@ -23,6 +23,7 @@ from program.options import (
     RobertaOpt,
     SpacyOpt,
     UmlsOpt,
+    keep_offline,
     make,
     read_data,
     say,
@@ -111,6 +112,7 @@ def compare(
     from optimize.compare_tables import records_json
     from program.display import RunDisplay, default_folder
 
+    keep_offline(lm_options.local_only)
     everything, wanted = read_data(data, key, cases)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -34,6 +35,11 @@ AlignscoreOpt = Annotated[Path | None, typer.Option(help="AlignScore-base.ckpt")
 RobertaOpt = Annotated[str | None, typer.Option(help="roberta-base, a name or a folder")]
 UmlsOpt = Annotated[Path | None, typer.Option(help="a QuickUMLS index of your UMLS")]
 SpacyOpt = Annotated[str, typer.Option(help="the spaCy model for MEDCON")]
+
+
+LocalOnlyOpt = Annotated[
+    bool, typer.Option(envvar="ARCHEHR_LOCAL_ONLY", help="download no model that --bertscore-model and the like name")
+]
 
 
 def _option(default: Any, help: str, env: str | None = None) -> Any:
@@ -135,6 +141,12 @@ def make(lm_options: LMOptions, name: str | None = None, beside: Any = None) -> 
     for note in lm.notes if lm is not None else ():
         say(note)
     return lm
+
+
+def keep_offline(local_only: bool) -> None:
+    """With --local-only, the models of the scores come from disk or not at all. Before transformers is imported."""
+    if local_only:
+        os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def say(line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import subprocess
@@ -178,3 +179,11 @@ def test_ask_prints_an_answer_with_the_sentences_it_cites(command: Command, tmp_
 def test_scores_on_what_the_program_was_fitted_on_are_called_in_sample(command: Command) -> None:
     assert "IN SAMPLE" in command("run", "sample/dev", "--out", "dev").out
     assert "IN SAMPLE" not in command("run", "sample/test", "--out", "test").out
+
+
+def test_local_only_lets_the_scores_download_nothing(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    command("run", "sample/test", "--out", "r", "--cases", "101")
+    call = ("score", "r/submission_subtask_2.json", "--subtask", 2, "--data", "sample/test", "--cases", "101")
+    assert command(*call).code == 0 and os.environ["HF_HUB_OFFLINE"] == "0"
+    assert command(*call, "--local-only").code == 0 and os.environ["HF_HUB_OFFLINE"] == "1"
