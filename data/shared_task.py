@@ -202,7 +202,7 @@ def _relevance(answers: Any, where: str) -> dict[str, Relevance]:
         if sid in labels:
             raise DataError(f"{where}: sentence {sid} is labelled twice in answers; keep one label")
         try:
-            labels[sid] = Relevance(label)
+            labels[sid] = Relevance(str(label))
         except ValueError:
             raise DataError(
                 f"{where}: sentence {sid} has relevance {str(label)[:30]!r}; "
