@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 # Chosen on dev, each case predicted by a model fitted on the others (tests/benchmarks/extractive.py).
 CUT = 0.32
-# Links of an answer sentence on average, and how far one that expects more or fewer is drawn to it.
+# Links of an answer sentence on average (fewer in a short note), and how far one that expects more or fewer is drawn
+# to that number.
 USUAL_LINKS = 1.7
+USUAL_SHARE = 0.08
 PULL = 0.5
 
 _fitting = Lock()
@@ -39,9 +41,12 @@ class ExtractiveAlign(dspy.Module):
     def forward(
         self, answer_sentences: Sequence[AnswerSentence], sentences: Sequence[Sentence], question: str
     ) -> dspy.Prediction:
-        with _fitting:  # workers that start together wait for one fit
-            model = _dev_model()
-        chances = model.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)
+        if answer_sentences and sentences:
+            with _fitting:  # workers that start together wait for one fit
+                model = _dev_model()
+            chances = model.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)
+        else:
+            chances = [[] for _ in answer_sentences]
         links = [
             Link(answer_id=a.id, evidence_ids=[s.id for s, c in zip(sentences, row, strict=True) if c >= CUT])
             for a, row in zip(answer_sentences, chances, strict=True)
@@ -62,14 +67,11 @@ class AlignmentModel:
     trees: Any
 
     def chances(self, answers: Sequence[str], notes: Sequence[str], question: str) -> list[list[float]]:
-        """One row an answer sentence, one chance a note sentence."""
-        if not answers or not notes:
-            return [[] for _ in answers]
+        """One row an answer sentence, one chance a note sentence; at least one of each."""
         rows = pair_features(answers, notes, question)
         odds = (log_odds(self.linear.predict_proba(rows)) + log_odds(self.trees.predict_proba(rows))) / 2
-        return [
-            chance(row - PULL * surplus(row, USUAL_LINKS)).tolist() for row in odds.reshape(len(answers), len(notes))
-        ]
+        usual = min(USUAL_LINKS, USUAL_SHARE * len(notes))
+        return [chance(row - PULL * surplus(row, usual)).tolist() for row in odds.reshape(len(answers), len(notes))]
 
 
 def fit(cases: Sequence[Case]) -> AlignmentModel:

@@ -33,12 +33,17 @@ _CUES = {
     # somebody's opinion, or what the patient and family were told
     "opinion": (
         r"explain|told|discuss(?:ed)? (?:that|with)|communicat|consult|\(dr"
-        r"|\bper (?:\w+ )?(?:oncolog|pulm|cardiol|neurol|surg|renal|nephrol|hem|id|gi|psych|derm|ortho|urol|team|primary)"
-        r"|(?:surgery|neurology|cardiology|h(?:a)?ematology|heme|ep|id|gi|ir|pulm|pulmonology|renal|nephrology|geriatrics|toxicology|psychiatry|endocrine|vascular|oncology|dermatology|they|team) (?:\(.{0,12}\) ?)?(?:felt|feels|noted|did|discuss|recommend|explain|agreed|told|advis|communic)"
+        r"|\bper (?:\w+ )?(?:oncolog|pulm|cardiol|neurol|surg|renal|nephrol|hem|id|gi|psych|derm|ortho"
+        r"|urol|team|primary)"
+        r"|(?:surgery|neurology|cardiology|h(?:a)?ematology|heme|ep|id|gi|ir|pulm|pulmonology|renal|nephrology|geriatrics"
+        r"|toxicology|psychiatry|endocrine|vascular|oncology|dermatology|they|team) (?:\(.{0,12}\) ?)?"
+        r"(?:felt|feels|noted|did|discuss|recommend|explain|agreed|told|advis|communic)"
     ),
     "trend": (r"->|rose|fell|peak|down to|up to|from \d|trend|cleared|gone|normaliz|decreas|increas|reached"),
     "evidence": (
-        r"\b(?:ct|mri|cta|ctpa|us|duplex|echo|tte|tee|egd|colonoscopy|angiogra\w+|biops\w+|bx|path\w*|eeg|emg|lp|csf|bcx|culture\w*|smear|panel|assay|test\w*|exam|bronch\w*|flex sig|x-?ray|cxr|titer\w*|antibod\w+|level)\b"
+        r"\b(?:ct|mri|cta|ctpa|us|duplex|echo|tte|tee|egd|colonoscopy|angiogra\w+|biops\w+|bx|path\w*"
+        r"|eeg|emg|lp|csf|bcx|culture\w*|smear|panel|assay|test\w*|exam|bronch\w*"
+        r"|flex sig|x-?ray|cxr|titer\w*|antibod\w+|level)\b"
     ),
     "change": (r"\b(?:stop|discontinu|d/c'?d|held|hold|switch|chang|resum|restart|withdraw|remov)\w*"),
     # what records rather than answers: treatment given, how the patient arrived, standing care

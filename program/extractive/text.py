@@ -45,7 +45,7 @@ def stem(word: str) -> str:
         ("es", ""),
         ("s", ""),
     ):
-        if word.endswith(suffix) and not word.endswith(("ss", "us", "is")) and len(word) - len(suffix) >= 3:
+        if word.endswith(suffix) and not word.endswith(("ss", "us", "is", "eed")) and len(word) - len(suffix) >= 3:
             word = word[: -len(suffix)] + replacement
             break
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sle":
@@ -58,12 +58,17 @@ def stems(text: str) -> list[str]:
     return [stem(w) for w in words(expand(text))]
 
 
+def is_stop_word(stemmed: str) -> bool:
+    """Whether a stem is an everyday word that says nothing about what a text is about."""
+    return stemmed in _STOP_STEMS
+
+
 @lru_cache(maxsize=20_000)
 def terms(text: str) -> tuple[str, ...]:
     """What `text` is about: the stems of its content words and the concepts ("=kidney") they name."""
     found = stems(text)
     plain = [stem(w) for w in words(text)]
-    kept = [s for s in found if s not in _STOP_STEMS]
+    kept = [s for s in found if not is_stop_word(s)]
     return tuple(kept + sorted(_concepts(found) | _concepts(plain)))
 
 
