@@ -97,5 +97,6 @@ def _tells(aside: str) -> bool:
 
 def _close(text: str) -> str:
     text = text.rstrip(",;:- ")
-    text = text[0].upper() + text[1:]
+    if text[0].isascii():  # the capital of "ß" is another word
+        text = text[0].upper() + text[1:]
     return text if text[-1] in ".!?" else f"{text}."

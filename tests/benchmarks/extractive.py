@@ -1,0 +1,117 @@
+"""How good the stages without an LM are on cases they were not fitted on, and what reading adds to structure alone.
+`python -m tests.benchmarks.extractive` prints dev by leave-one-case-out and test, both fitted on sample/dev."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from data.case import Case, Gold
+from data.shared_task import read_cases
+from metrics.alignment import alignment_table, count_links
+from metrics.evidence import case_counts, evidence_table
+from metrics.intervals import bootstrap
+from metrics.leaderboard import CaseTable
+from metrics.text import bleu, rouge_l_sum, sari
+from program.extractive import EXTRACTIVE_CUT, align, score_sentences
+from program.extractive.align import AlignmentModel
+from program.extractive.generate import answer
+from program.extractive.reformulate import reformulate
+from program.extractive.score_sentences import EvidenceModel, to_score
+
+Question = Callable[[Case], str]
+
+
+def own(case: Case) -> str:
+    return reformulate(case.narrative)
+
+
+def given(case: Case) -> str:
+    return case.clinician_question or ""
+
+
+def gold_of(case: Case) -> Gold:
+    assert case.gold is not None
+    return case.gold
+
+
+def evidence(model: EvidenceModel, case: Case, question: Question) -> list[str]:
+    chances = model.chances(question(case), case.narrative, [s.text for s in case.sentences])
+    return [s.id for s, c in zip(case.sentences, chances, strict=True) if to_score(c) >= EXTRACTIVE_CUT]
+
+
+def evidence_scores(models: Sequence[EvidenceModel], cases: Sequence[Case], question: Question) -> CaseTable:
+    counts = [case_counts(evidence(m, c, question), gold_of(c)) for m, c in zip(models, cases, strict=True)]
+    return evidence_table([c.id for c in cases], counts)
+
+
+def link_scores(models: Sequence[AlignmentModel], cases: Sequence[Case], question: Question) -> CaseTable:
+    counts = []
+    for model, case in zip(models, cases, strict=True):
+        answers = gold_of(case).answer_sentences
+        rows = model.chances([a.text for a in answers], [s.text for s in case.sentences], question(case))
+        links = [
+            (a.id, s.id)
+            for a, row in zip(answers, rows, strict=True)
+            for s, chance in zip(case.sentences, row, strict=True)
+            if chance >= align.CUT
+        ]
+        counts.append(count_links(links, gold_of(case).links or frozenset()))
+    return alignment_table([c.id for c in cases], counts)
+
+
+def text_scores(models: Sequence[EvidenceModel], cases: Sequence[Case]) -> str:
+    """Mean ROUGE-L of the questions; BLEU, ROUGE-Lsum and SARI of the answers, three of the six official components."""
+    questions = sum(rouge_l_sum(own(c), given(c)) for c in cases) / len(cases)
+    answers = []
+    for model, case in zip(models, cases, strict=True):
+        found = evidence(model, case, own)
+        text = " ".join(answer(own(case), [s for s in case.sentences if s.id in found])[0])
+        reference = gold_of(case).answer or ""
+        answers.append(
+            (bleu(text, reference), rouge_l_sum(text, reference), sari(case.narrative, text, reference) / 100)
+        )
+    means = [100 * sum(column) / len(cases) for column in zip(*answers, strict=True)]
+    return f"question ROUGE-L {100 * questions:.1f}; answer BLEU {means[0]:.1f} ROUGE-Lsum {means[1]:.1f} SARI {means[2]:.1f}"
+
+
+def show(what: str, table: CaseTable, measure: str) -> None:
+    interval = bootstrap(table)[measure]
+    print(f"  {what:58}{interval.value:5.1f}  [{interval.low:.1f}, {interval.high:.1f}]")
+
+
+def report(name: str, cases: Sequence[Case], fitted_on: Sequence[Sequence[Case]]) -> None:
+    """`fitted_on` holds, for each case, the cases that its models learn from."""
+    fitted, blind, linked = (each_fit(fit, fitted_on) for fit in (score_sentences.fit, _fit_blind, align.fit))
+    print(name)
+    show("ST2 strict micro F1, own question", evidence_scores(fitted, cases, own), "strict_micro_f1")
+    show("ST2 strict micro F1, clinician's question", evidence_scores(fitted, cases, given), "strict_micro_f1")
+    show("ST2 strict micro F1, structure only (nothing read)", evidence_scores(blind, cases, own), "strict_micro_f1")
+    show("ST4 micro F1, given answer sentences, own question", link_scores(linked, cases, own), "micro_f1")
+    print(f"  {text_scores(fitted, cases)}")
+
+
+def each_fit(fit: Callable[[Sequence[Case]], Any], fitted_on: Sequence[Sequence[Case]]) -> list[Any]:
+    """A model for each entry of `fitted_on`; the same cases are fitted once."""
+    models = {tuple(c.id for c in cases): cases for cases in fitted_on}
+    fits = {ids: fit(cases) for ids, cases in models.items()}
+    return [fits[tuple(c.id for c in cases)] for cases in fitted_on]
+
+
+def _fit_blind(cases: Sequence[Case]) -> EvidenceModel:
+    return score_sentences.fit(cases, structure_only=True)
+
+
+def main() -> None:
+    began = time.perf_counter()
+    dev, test = read_cases("sample/dev"), read_cases("sample/test")
+    print("extractive program, synthetic cases, 95 % bootstrap intervals over cases")
+    others = [[c for c in dev if c is not case] for case in dev]
+    report(f"sample/dev, {len(dev)} cases, each by models fitted on the others", dev, others)
+    report(f"sample/test, {len(test)} cases, by models fitted on sample/dev", test, [dev] * len(test))
+    print(f"{time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
