@@ -41,7 +41,12 @@ def optimize_to_file(
         raise DataError(f"{out}: is a folder; --out names the program file to write")
     folder = Path(os.environ.get("ARCHEHR_CACHE") or out.with_name(out.name + ".work"))
     configure_cache(folder)
-    answering, teacher = Answering(lm, workers, tell), Answering(teacher_lm, workers, tell)
+
+    def progress(line: str) -> None:
+        note_models(folder / "models.json", lm, teacher_lm)  # as it goes, so that a kill forgets none
+        tell(line)
+
+    answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
     try:
         optimised = optimize(options, cases, answering, teacher)
     except KeyboardInterrupt:
