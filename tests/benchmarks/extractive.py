@@ -73,7 +73,8 @@ def text_scores(models: Sequence[EvidenceModel], cases: Sequence[Case]) -> str:
             (bleu(text, reference), rouge_l_sum(text, reference), sari(case.narrative, text, reference) / 100)
         )
     means = [100 * sum(column) / len(cases) for column in zip(*answers, strict=True)]
-    return f"question ROUGE-L {100 * questions:.1f}; answer BLEU {means[0]:.1f} ROUGE-Lsum {means[1]:.1f} SARI {means[2]:.1f}"
+    asked = f"question ROUGE-L {100 * questions:.1f}"
+    return f"{asked}; answer BLEU {means[0]:.1f} ROUGE-Lsum {means[1]:.1f} SARI {means[2]:.1f}"
 
 
 def show(what: str, table: CaseTable, measure: str) -> None:
