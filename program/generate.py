@@ -17,7 +17,10 @@ from program.types import Notice
 
 
 class Generate(dspy.Module):
-    """question, evidence, note -> answer_sentences (1..75 words in all) and notices."""
+    """question, evidence, note -> answer_sentences (1..75 words in all) and notices.
+
+    Where the extractive twin answered, `sources` holds the note ids that each sentence was made from.
+    """
 
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
@@ -34,10 +37,10 @@ class Generate(dspy.Module):
             evidence=render(evidence),
             note=note,
         )
-        answer = reply.value
-        if answer is None:
-            answer = ExtractiveGenerate()(question=question, evidence=evidence, note=note).answer_sentences
-        return dspy.Prediction(answer_sentences=answer, notices=reply.notices)
+        if reply.value is None:
+            twin = ExtractiveGenerate()(question=question, evidence=evidence, note=note)
+            return dspy.Prediction(answer_sentences=twin.answer_sentences, sources=twin.sources, notices=reply.notices)
+        return dspy.Prediction(answer_sentences=reply.value, notices=reply.notices)
 
     def _check(self, prediction: dspy.Prediction) -> Checked[list[str]]:
         return check_answer(prediction.answer_sentences or [], self.settings.answer_words, self.settings.soft_cut_share)

@@ -22,6 +22,8 @@ from program.score_sentences import ScoreSentences, select_evidence
 from program.settings import PRESETS, PipelineSettings
 from program.types import STAGES, Link, Notice, SentenceScore, StageName
 
+NO_ANSWER = "The note gives no answer."
+
 QuestionSource = Literal["own", "given"]
 
 
@@ -84,6 +86,7 @@ class _Run:
         self._scores: list[SentenceScore] | None = None
         self._evidence: list[str] | None = None
         self._answer: list[str] | None = None
+        self._sources: list[list[str]] | None = None
 
     def result(self) -> dspy.Prediction:
         question = self.own_question() if "reformulate" in self.stages else None
@@ -95,7 +98,7 @@ class _Run:
             if self.case.answer_sentences:
                 given_links = self.links(self.case.answer_sentences)
             if answer is not None or not self.case.answer_sentences:
-                links = self.links(own_answer_sentences(self.answer()))
+                links = self.own_links()
                 answer, evidence, scores = self.answer(), self.evidence(), self.scores()
         return dspy.Prediction(
             question=question,
@@ -155,8 +158,18 @@ class _Run:
             note = near(self.case.sentences, chosen, self.program.settings.window_chars)
             evidence = evidence_sentences(self.case, chosen)
             made = self._call("generate", question=self.question(), evidence=evidence, note=render(note))
-            self._answer = made.answer_sentences
+            self._answer, self._sources = made.answer_sentences, made.get("sources")
+            if not self._answer:  # evidence without a word, such as "___"
+                self.notices.append(Notice("generate", "empty", "the evidence has no words"))
+                self._answer, self._sources = [NO_ANSWER], [[]]
         return self._answer
+
+    def own_links(self) -> list[Link]:
+        """The links of the program's own answer: known where it was copied from the note, else found by Align."""
+        answer = own_answer_sentences(self.answer())
+        if self._sources is None:
+            return self.links(answer)
+        return [Link(answer_id=a.id, evidence_ids=ids) for a, ids in zip(answer, self._sources, strict=True)]
 
     def links(self, answer: tuple[AnswerSentence, ...]) -> list[Link]:
         made = self._call("align", answer_sentences=answer, sentences=self.case.sentences, question=self.question())

@@ -12,9 +12,12 @@ from dspy import lm15
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from data.case import DataError
+from data.case import AnswerSentence, Case, DataError, Sentence
 from data.shared_task import read_cases
+from data.submission import validate_submission
+from program.extractive.generate import ExtractiveGenerate
 from program.pipeline import GroundedQA, extractive_program
+from program.records import CaseRecord, submissions
 from program.settings import PRESETS
 from tests.benchmarks.fuzz import fuzz
 from tests.fake_lm import asked, fake_lm
@@ -285,3 +288,24 @@ def test_broken_replies_crash_nothing_and_leave_valid_submissions() -> None:
     assert not [what for what in found if what.startswith("CRASH")]
     assert found["INVALID"] == found["SILENT"] == 0
     assert found["notice retried"] > 10 and found["notice lm_failed"] > 10
+
+
+def test_an_answer_copied_from_the_note_is_linked_to_what_it_was_copied_from() -> None:
+    for prediction in (extractive_program()(case=CASE), run(lm_with(generate="broken"))):
+        evidence = [s for s in CASE.sentences if s.id in prediction.evidence]
+        copied = ExtractiveGenerate()(question=prediction.question, evidence=evidence, note="")
+        assert prediction.answer_sentences == copied.answer_sentences
+        assert [link.evidence_ids for link in prediction.links] == copied.sources
+
+
+@pytest.mark.parametrize("message", ["?", "...", "\u200b", "😀", "x " * 500])
+@pytest.mark.parametrize("note", [("___",), ("...", "!!"), ("a",), ("x" * 2000,) * 3])
+def test_odd_text_still_gets_every_output(message: str, note: tuple[str, ...]) -> None:
+    sentences = tuple(Sentence(str(i), text) for i, text in enumerate(note))
+    case = Case("1", message, sentences=sentences, answer_sentences=(AnswerSentence("1", "."),))
+    prediction = extractive_program()(case=case)
+    record = CaseRecord.of(case, prediction, {}, 0)
+    for subtask, predictions in submissions([record]).items():
+        value = predictions["1"] if subtask != 4 else [{"answer_id": a, "evidence_id": i} for a, i in predictions["1"]]
+        report = validate_submission([{"case_id": "1", "prediction": value}], [case], subtask)
+        assert report.faults + report.warnings == []
