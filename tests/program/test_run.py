@@ -1,0 +1,77 @@
+"""run_cases as a library call: what it tells, and what run.json says of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import dspy
+import pytest
+
+from data.shared_task import read_cases
+from program.run import CREDENTIALED, run_cases
+from program.state import load_program
+from tests.fake_lm import asked, fake_lm
+from tests.stub_server import answer_stage
+
+CASES = read_cases("sample/test")[:3]
+MINE = [replace(c, narrative=c.narrative + " Please help.") for c in CASES]
+
+
+def lm(endpoint: str | None = None) -> dspy.LM:
+    made = fake_lm(lambda request: answer_stage(asked(request)))
+    made.engine.backend = replace(made.engine.backend, endpoint=endpoint)
+    return made
+
+
+def told(out: Path, cases: list, endpoint: str | None) -> int:
+    lines: list[str] = []
+    run_cases(cases, load_program("zero_shot"), lm(endpoint), out=out, tell=lines.append)
+    return lines.count(CREDENTIALED)
+
+
+def test_a_hosted_lm_on_data_of_ones_own_is_told_of_once_per_folder(tmp_path: Path) -> None:
+    assert told(tmp_path / "r", MINE, "https://lm.example.org/v1") == 1
+    assert told(tmp_path / "r", MINE, "https://lm.example.org/v1") == 0
+
+
+@pytest.mark.parametrize("endpoint", [None, "http://127.0.0.1:8000/v1"])
+def test_an_lm_of_this_machine_is_not(tmp_path: Path, endpoint: str | None) -> None:
+    assert told(tmp_path / "r", MINE, endpoint) == 0
+
+
+def test_nor_is_the_sample(tmp_path: Path) -> None:
+    assert told(tmp_path / "r", read_cases("sample/test"), "https://lm.example.org/v1") == 0
+
+
+def test_run_json_says_what_was_run_and_what_it_took(tmp_path: Path) -> None:
+    run_cases(CASES, load_program("handwritten"), lm(), out=tmp_path, all_cases=read_cases("sample/test"))
+    manifest = json.loads((tmp_path / "run.json").read_text())
+    assert manifest["program"] == "handwritten" and manifest["lm"]["model"] == "fake/lm"
+    assert manifest["cases_done"] == 3 and manifest["subtask_4_links"] == "given" and not manifest["in_sample"]
+    (session,) = manifest["sessions"]
+    assert session["usage"]["calls"] == 15 and session["usage"]["tokens_in"] == 1500
+    assert {stage: used["calls"] for stage, used in session["by_stage"].items()} == {
+        "reformulate": 3, "score": 3, "generate": 3, "align": 6,
+    }  # fmt: skip
+    journal = [json.loads(line) for line in (tmp_path / "predictions.jsonl").read_text().splitlines()]
+    assert [line["usage"]["calls"] for line in journal] == [5, 5, 5]
+
+
+def test_own_links_are_submitted_where_no_answer_is_given(tmp_path: Path) -> None:
+    bare = [replace(c, answer_sentences=(), gold=None) for c in CASES]
+    result = run_cases(bare, load_program("extractive"), out=tmp_path)
+    assert result.manifest["subtask_4_links"] == "own"
+    made = {e["case_id"]: e["prediction"] for e in json.loads(result.files[4].read_text())}
+    for record in result.records:
+        assert [p["answer_id"] for p in made[record.case_id]] == [
+            str(i) for i in range(1, len(record.answer_sentences or []) + 1)
+        ]
+
+
+def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run_cases(CASES, load_program("extractive"))
+    assert [r.case_id for r in result.records] == [c.id for c in CASES]
+    assert list(tmp_path.iterdir()) == []
