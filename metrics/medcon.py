@@ -125,7 +125,7 @@ def _tagger(spacy_model: str) -> Any:
 
 def _need(index: Path | None, spacy_model: str) -> None:
     if find_spec("quickumls") is None or find_spec("spacy") is None:
-        raise Missing("needs the extra, pip install 'archehr-dspy[medcon]', and --umls-index")
+        raise Missing("needs the extra, pip install '.[medcon]' in the clone, and --umls-index")
     if index is None:
         raise Missing("needs your own UMLS, pass --umls-index, a folder made by python -m quickumls.install")
     if find_spec(spacy_model) is None and not Path(spacy_model).is_dir():

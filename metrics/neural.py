@@ -178,7 +178,7 @@ def _below(state: dict[str, Any], prefix: str, *but: str) -> dict[str, Any]:
 
 def _need(modules: tuple[str, ...], given: object, option: str) -> None:
     if any(find_spec(module) is None for module in modules):
-        raise Missing(f"needs the extra, pip install 'archehr-dspy[neural]', and {option}")
+        raise Missing(f"needs the extra, pip install '.[neural]' in the clone, and {option}")
     if given is None:
         raise Missing(f"needs its model, pass {option}, a name or a path")
 

@@ -81,7 +81,7 @@ def _mipro(
     try:
         import optuna
     except ImportError:
-        raise DataError("--optimizer mipro needs optuna: pip install 'archehr-dspy[mipro]'") from None
+        raise DataError("--optimizer mipro needs optuna: pip install '.[mipro]' in the clone") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
     def metric(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float | bool:

