@@ -21,7 +21,7 @@ def ignored(path: str) -> bool:
     [
         "mine/archehr-qa.xml", "mine/archehr-qa_key.json", "r/predictions.jsonl", "anything/run.json", "x/report.html",
         "x/scores.json", "x/program.json", "p.json", "deep/er/p.json", "p.json.work/00/cache.db", "x/comparison.csv",
-        "x/comparison.html", "calls.jsonl", "r/cache/003/cache.db", "runs/sample-test-extractive/lock",
+        "x/comparison.html", "x/comparison.md", "calls.jsonl", "r/cache/003/cache.db", "runs/sample-test-extractive/lock",
         "r/submission_subtask_2.json",
     ],
 )  # fmt: skip
