@@ -59,6 +59,7 @@ def optimize(
     from optimize.scores import parse_weights
     from optimize.search import Options
     from optimize.session import check_options, optimize_to_file
+    from program.display import usage_in_words
 
     stages = check_options(optimizer, stage)
     chosen = Options(
@@ -70,6 +71,7 @@ def optimize(
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
     teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
     found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, publish=publish, workers=workers, tell=say)
+    say(f"LM use: {usage_in_words(lm.ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)
 

@@ -13,7 +13,8 @@ import dspy
 
 from data.case import Case
 from data.submission import write_private
-from optimize.optimize import BASELINES, Optimised
+from optimize.calls import BASELINES
+from optimize.optimize import Optimised
 from optimize.search import Options
 from program.records import data_sha256
 from program.run import lm_identity

@@ -9,6 +9,7 @@ from typing import Any
 from data.case import Case
 from metrics.intervals import Difference, Interval, bootstrap, paired_difference
 from metrics.leaderboard import CaseTable
+from optimize.calls import BASELINES, expected_calls
 from optimize.cuts import Reliability, fit_cut, reliability
 from optimize.demos import estimate_tokens
 from optimize.folds import Answering, assemble, split_folds
@@ -23,8 +24,6 @@ from program.show import stage_messages
 from program.signatures import SIGNATURES
 from program.state import load_program
 from program.types import STAGES, StageName
-
-BASELINES = ("zero_shot", "handwritten")
 
 Tables = Mapping[int, CaseTable]
 
@@ -69,7 +68,10 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     """
     labelled = [c for c in cases if any(has_gold(s, c) for s in options.stages)]
     base = load_program("handwritten")
-    folds = split_folds(labelled, options.folds) if labelled else []
+    folds = []
+    if labelled:
+        folds = split_folds(labelled, options.folds)
+        answering.tell(expected_calls(options, labelled))
     pool = gather(options, base, labelled, teacher)
     answering.tell(f"all {len(labelled)} cases")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metrics.intervals import Difference
+from optimize.calls import BASELINES
 from optimize.compare import NOT_SHOWN, verdict
-from optimize.optimize import BASELINES, Optimised
+from optimize.optimize import Optimised
 from program.types import STAGES
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")

@@ -16,7 +16,7 @@ from optimize.publish import published
 from optimize.search import OPTIMIZERS, Options
 from program.batch import Interrupted
 from program.lm.cache import configure_cache
-from program.state import ProgramFile, save_program_file
+from program.state import ProgramFile, read_program_file, save_program_file
 from program.types import STAGES, StageName
 
 
@@ -37,8 +37,11 @@ def optimize_to_file(
     Replies are kept in `out`.work (or $ARCHEHR_CACHE), so that the same call after an interruption pays for none
     twice. Raises DataError, and what an LM call may raise.
     """
-    if out.is_dir():
-        raise DataError(f"{out}: is a folder; --out names the program file to write")
+    _check_target(out, "--out")
+    if publish is not None:
+        _check_target(publish, "--publish")
+        if publish.resolve() == out.resolve():
+            raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
     folder = Path(os.environ.get("ARCHEHR_CACHE") or out.with_name(out.name + ".work"))
     configure_cache(folder)
 
@@ -63,10 +66,22 @@ def optimize_to_file(
     return optimised, file
 
 
+def _check_target(path: Path, option: str) -> None:
+    """Raises DataError for a path that holds something else than a program file, before anything is paid for."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; {option} names the program file to write")
+    if path.exists():
+        try:
+            read_program_file(path)
+        except DataError:
+            raise DataError(f"{path}: exists and is no program file; name another {option}") from None
+
+
 def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:
     for stage, prompt in optimised.fitted.prompts.items():
         if len(prompt.demos) < options.demos and options.optimizer not in ("mipro", "gepa"):
-            yield f"{stage}: {len(prompt.demos)} demos, no more to be had within --demo-tokens {options.token_budget}"
+            found = f"{stage}: {len(prompt.demos)} demos"
+            yield f"{found}, no more are accepted and fit --demo-tokens {options.token_budget}"
     if failures := answering.cases_with_failures:
         yield f"the LM failed in {failures} of {answering.cases_answered} answers; its fallback was measured there"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -89,8 +89,8 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         ("time", f"{session['seconds']:.1f} s"),
     ]
     if "usage" in session:
-        rows.append(("LM use", _usage(session["usage"])))
-        rows += [(f"  {stage}", _usage(used)) for stage, used in session["by_stage"].items()]
+        rows.append(("LM use", usage_in_words(session["usage"])))
+        rows += [(f"  {stage}", usage_in_words(used)) for stage, used in session["by_stage"].items()]
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
     if manifest["in_sample"] and result.scores:
@@ -99,7 +99,8 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _usage(usage: dict[str, Any]) -> str:
+def usage_in_words(usage: Mapping[str, Any]) -> str:
+    """Totals of a ledger in a line."""
     cost = "cost unknown" if usage.get("cost") is None else f"${usage['cost']:.4f}"
     return (
         f"{usage['calls']} calls ({usage['retries']} retries, {usage['cache_hits']} from the cache), "

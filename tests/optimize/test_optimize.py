@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,7 @@ def test_demos_that_do_not_fit_are_said_to_be_missing(tmp_path: Path) -> None:
     options = Options(stages=("align",), **SMALL | {"token_budget": 1500})
     lm = gold_lm(FEW, cache=True)
     optimize_to_file(options, FEW, "sample/dev", lm, lm, tmp_path / "p.json", workers=2, tell=told.append)
-    assert "align: 1 demos, no more to be had within --demo-tokens 1500" in told
+    assert "align: 1 demos, no more are accepted and fit --demo-tokens 1500" in told
 
 
 def test_a_program_that_is_not_better_is_said_not_to_be(tmp_path: Path) -> None:
@@ -181,6 +181,25 @@ def test_a_program_file_of_other_signatures_is_refused(tmp_path: Path) -> None:
     out.write_text(json.dumps(content))
     with pytest.raises(DataError, match="other signatures"):
         load_program(out)
+
+
+def test_unlabelled_data_is_one_line(tmp_path: Path) -> None:
+    bare = [Case(c.id, c.narrative) for c in FEW]
+    with pytest.raises(DataError, match="no case holds the labels"):
+        optimised(tmp_path / "p.json", cases=bare)
+
+
+def test_weights_and_stages() -> None:
+    assert parse_weights(None, STAGES) == {2: 1.0, 4: 1.0}
+    assert parse_weights(None, ("generate",)) == {3: 1.0}
+    assert parse_weights("2=1,3=0.5,4=0", STAGES) == {2: 1.0, 3: 0.5}
+    for text in ("2=-1", "2=0", "2=nan", "2=inf", "5=1", "x=1"):
+        with pytest.raises(DataError, match="--weights"):
+            parse_weights(text, STAGES)
+    with pytest.raises(DataError, match="subtask 2"):
+        parse_weights("2=1", ("align",))
+    assert check_options("gepa", "all") == STAGES
+    assert check_options("gepa", "align") == ("align",)
 
 
 # ------------------------------------------------------------------------------------------------------- publishing
@@ -238,63 +257,3 @@ def test_instructions_that_quote_the_data_are_not_published(quotes: bool, tmp_pa
     assert file.stages["align"].signature["instructions"] == quoted
     assert (shown.stages["align"].signature["instructions"] == quoted) is not quotes
     assert ("instructions that quote the data" in str(shown.provenance["published"])) is quotes
-
-
-# ------------------------------------------------------------------------------------------------------ the command
-
-
-def test_optimise_run_show_and_publish_offline(command: Callable[..., Any]) -> None:
-    small = ("--cases", "1-6", "--folds", "2", "--stage", "align", "--out", "p.json", "--publish", "public.json")
-    made = command("optimize", "sample/dev", "--lm", "knn", *small)
-    assert made.code == 0, made.err
-    assert "out_of_sample" in made.out
-    assert "p.json may hold note text" in made.err
-    shown = command("show", "p.json", "--stage", "align").out
-    assert re.search(r"--- demo 1 from sample/dev \d+ \(labelled\), user ---", shown)
-    assert "optimizer: labeled" in shown
-    asked = ("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--stages", "align")
-    assert command(*asked, "--program", "p.json", "--out", "own").code == 0
-    refused = command(*asked, "--program", "public.json", "--out", "none")
-    assert (refused.code, "pass the data they are from as --demos-from DATA" in refused.err) == (2, True)
-    filled = command(*asked, "--program", "public.json", "--demos-from", "sample/dev", "--out", "filled")
-    assert filled.code == 0, filled.err
-    own, same = (Path(name, "submission_subtask_4.json").read_text() for name in ("own", "filled"))
-    assert own == same
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("--optimizer", "best"), "--optimizer best: there are labeled"),
-        (("--stage", "answer"), "--stage answer: give all"),
-        (("--folds", "1"), "--folds 1"),
-        (("--weights", "2"), "write SUBTASK=WEIGHT"),
-        (("--cases", "101"), "no case 101"),
-        ((), "name one with --lm"),
-    ],
-)
-def test_what_cannot_be_optimised_is_one_line(command: Callable[..., Any], args: tuple[str, ...], said: str) -> None:
-    lm = ("--lm", "knn") if args else ()
-    ran = command("optimize", "sample/dev", "--out", "p.json", *lm, *args)
-    assert ran.code == 2
-    assert said in ran.err.splitlines()[-1]
-    assert not Path("p.json").exists()
-
-
-def test_unlabelled_data_is_one_line(tmp_path: Path) -> None:
-    bare = [Case(c.id, c.narrative) for c in FEW]
-    with pytest.raises(DataError, match="no case holds the labels"):
-        optimised(tmp_path / "p.json", cases=bare)
-
-
-def test_weights_and_stages() -> None:
-    assert parse_weights(None, STAGES) == {2: 1.0, 4: 1.0}
-    assert parse_weights(None, ("generate",)) == {3: 1.0}
-    assert parse_weights("2=1,3=0.5,4=0", STAGES) == {2: 1.0, 3: 0.5}
-    for text in ("2=-1", "2=0", "2=nan", "2=inf", "5=1", "x=1"):
-        with pytest.raises(DataError, match="--weights"):
-            parse_weights(text, STAGES)
-    with pytest.raises(DataError, match="subtask 2"):
-        parse_weights("2=1", ("align",))
-    assert check_options("gepa", "all") == STAGES
-    assert check_options("gepa", "align") == ("align",)

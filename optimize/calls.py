@@ -1,0 +1,72 @@
+"""How many LM calls an optimisation makes at most: told before the first one is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from data.case import Case
+from optimize.folds import split_folds
+from optimize.scores import SUBTASK
+from optimize.search import Options
+from program.gold import has_gold
+from program.pipeline import possible_stages
+from program.render import windows
+from program.settings import PRESETS
+from program.types import STAGES, StageName
+
+BASELINES = ("zero_shot", "handwritten")
+
+
+def expected_calls(options: Options, labelled: Sequence[Case]) -> str:
+    """The line for the user. Raises DataError for folds that the cases do not allow."""
+    more = ""
+    if options.optimizer in ("mipro", "gepa"):  # these keep to no number that could be told before
+        fits = _fits(options, labelled)
+        searched = options.candidates * sum(has_gold(s, c) for fit in fits for c in fit for s in options.stages)
+        more = f" and about {searched:,} in {options.optimizer}'s own search"
+    return (
+        f"at most {most_calls(options, labelled):,} LM calls{more}; "
+        "a faulty reply is asked for once more, one already in the cache not at all"
+    )
+
+
+def most_calls(options: Options, labelled: Sequence[Case]) -> int:
+    """The most replies asked for: the teacher's, those that choose among candidates and fit the cut, those that are
+    scored. Not counted are faulty replies, which are asked for once more, and what mipro and gepa search with."""
+    candidates = options.candidates if options.optimizer in ("random", "bootstrap") else 1
+    choose_by = {s for s in options.stages if s == "score" or (candidates > 1 and SUBTASK[s] in options.weights)}
+    fits = _fits(options, labelled)
+    taught = options.stages if options.optimizer == "bootstrap" else ()
+    # A question that is not optimised is the hand-written program's in all of them.
+    asked_once = {"reformulate"} - set(options.stages)
+    total = sum(_prompts({s}, case) for case in labelled for s in taught if has_gold(s, case))
+    total += candidates * sum(_prompts(_asked(choose_by, case) - asked_once, case) for fit in fits for case in fit)
+    for case in labelled:
+        asked = _asked(options.stages, case)
+        total += len(BASELINES) * _prompts(asked, case)
+        total += 2 * _prompts(asked - asked_once, case)  # in and out of sample
+        total -= _prompts(_asked(choose_by, case) - asked_once, case)  # in sample, what chose it is in the cache
+    return total
+
+
+def _fits(options: Options, labelled: Sequence[Case]) -> list[Sequence[Case]]:
+    """The cases of every choice that is made: all of them, and those outside of each fold."""
+    folds = split_folds(labelled, options.folds)
+    return [labelled, *([c for c in labelled if c not in fold] for fold in folds)]
+
+
+def _asked(stages: Collection[StageName], case: Case) -> set[StageName]:
+    """`stages` and what they need, for a case answered from a question of its own."""
+    wanted = set(stages) & possible_stages(case)
+    if "align" in wanted and not case.answer_sentences:
+        wanted.add("generate")
+    if "generate" in wanted:
+        wanted.add("score")
+    return {*wanted, "reformulate"} if wanted else wanted
+
+
+def _prompts(stages: Collection[StageName], case: Case) -> int:
+    """How many prompts the stages send: two of them read a long note in parts."""
+    settings = PRESETS["default"]
+    parts = sum(1 for _ in windows(case.sentences, settings.window_chars, settings.window_overlap))
+    return sum(parts if s in ("score", "align") else 1 for s in STAGES if s in stages)

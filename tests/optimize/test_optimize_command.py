@@ -1,0 +1,110 @@
+"""The command `archehr optimize`: what it writes, refuses and tells before it spends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.case import Sentence
+from data.shared_task import read_cases
+from optimize.calls import expected_calls, most_calls
+from optimize.scores import parse_weights
+from optimize.search import Options
+from optimize.session import optimize_to_file
+from program.types import STAGES, StageName
+from tests.scripted_stages import gold_lm
+
+FEW = read_cases("sample/dev")[:6]
+
+
+def test_optimise_run_show_and_publish_offline(command: Callable[..., Any]) -> None:
+    small = ("--cases", "1-6", "--folds", "2", "--stage", "align", "--out", "p.json", "--publish", "public.json")
+    made = command("optimize", "sample/dev", "--lm", "knn", *small)
+    assert made.code == 0, made.err
+    assert "out_of_sample" in made.out
+    assert "p.json may hold note text" in made.err
+    most, used = (int(re.search(said, made.err)[1]) for said in (r"at most (\d+) LM calls", r"LM use: (\d+) calls"))  # type: ignore[index]
+    assert 0 < used <= most
+    shown = command("show", "p.json", "--stage", "align").out
+    assert re.search(r"--- demo 1 from sample/dev \d+ \(labelled\), user ---", shown)
+    assert "optimizer: labeled" in shown
+    asked = ("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--stages", "align")
+    assert command(*asked, "--program", "p.json", "--out", "own").code == 0
+    refused = command(*asked, "--program", "public.json", "--out", "none")
+    assert (refused.code, "pass the data they are from as --demos-from DATA" in refused.err) == (2, True)
+    filled = command(*asked, "--program", "public.json", "--demos-from", "sample/dev", "--out", "filled")
+    assert filled.code == 0, filled.err
+    own, same = (Path(name, "submission_subtask_4.json").read_text() for name in ("own", "filled"))
+    assert own == same
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--optimizer", "best"), "--optimizer best: there are labeled"),
+        (("--stage", "answer"), "--stage answer: give all"),
+        (("--folds", "1"), "--folds 1"),
+        (("--weights", "2"), "write SUBTASK=WEIGHT"),
+        (("--cases", "101"), "no case 101"),
+        ((), "name one with --lm"),
+    ],
+)
+def test_what_cannot_be_optimised_is_one_line(command: Callable[..., Any], args: tuple[str, ...], said: str) -> None:
+    lm = ("--lm", "knn") if args else ()
+    ran = command("optimize", "sample/dev", "--out", "p.json", *lm, *args)
+    assert ran.code == 2
+    assert said in ran.err.splitlines()[-1]
+    assert not Path("p.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--out", "--publish"])
+def test_nothing_else_is_overwritten(command: Callable[..., Any], option: str) -> None:
+    """Said before the first call: what else the user has, a folder, or the full program's own file."""
+    Path("folder").mkdir()
+    Path("mine.md").write_text("mine")
+    Path("p.json").write_text('{"scores": []}')
+    for name, said in (("folder", "is a folder"), ("mine.md", "no program file"), ("p.json", "no program file")):
+        to = {"--out": "q.json", option: name}
+        ran = command("optimize", "sample/dev", "--lm", "knn", *(part for pair in to.items() for part in pair))
+        assert (ran.code, said in ran.err.splitlines()[-1], option in ran.err) == (2, True, True)
+        assert "fold 1" not in ran.err
+    assert Path("mine.md").read_text() == "mine"
+    both = command("optimize", "sample/dev", "--lm", "knn", "--out", "q.json", "--publish", "./q.json")
+    assert (both.code, "--publish q.json: --out writes" in both.err) == (2, True)
+
+
+@pytest.mark.parametrize("optimizer", ["labeled", "random", "bootstrap"])
+@pytest.mark.parametrize("stages", [STAGES, ("score",), ("align",), ("reformulate", "generate")])
+def test_the_calls_are_told_before_the_first_and_are_not_exceeded(
+    optimizer: str, stages: tuple[StageName, ...], tmp_path: Path
+) -> None:
+    lm = gold_lm(FEW, cache=True)
+    told: list[tuple[int, str]] = []
+    weights = parse_weights(None, stages)
+    options = Options(optimizer, stages, weights=weights, demos=2, candidates=2, folds="2")
+    optimize_to_file(
+        options,
+        FEW,
+        "sample/dev",
+        lm,
+        lm,
+        tmp_path / "p.json",
+        workers=2,
+        tell=lambda line: told.append((len(lm.requests), line)),
+    )
+    (before, line), *_ = told
+    bound = most_calls(options, FEW)
+    assert before == 0 and line.startswith(f"at most {bound} LM calls;")
+    assert 0.45 * bound <= len(lm.requests) <= bound  # the rest are prompts that two programs share
+
+
+def test_a_search_of_unknown_length_is_told_as_such() -> None:
+    assert re.match(r"at most \d+ LM calls and about \d+ in gepa's own search;", expected_calls(Options("gepa"), FEW))
+    long = replace(FEW[0], sentences=tuple(Sentence(str(i), "word " * 400) for i in range(40)))
+    options = Options("labeled", ("align",), folds="2")
+    assert most_calls(options, [long, *FEW[1:]]) > most_calls(options, FEW)  # a long note is read in parts
