@@ -94,7 +94,7 @@ def test_mipro_without_optuna_says_what_to_install(monkeypatch: pytest.MonkeyPat
         return real(name, *args, **more)
 
     monkeypatch.setattr(builtins, "__import__", without_optuna)
-    with pytest.raises(DataError, match=r"archehr-dspy\[mipro\]"):
+    with pytest.raises(DataError, match=r"pip install '\.\[mipro\]'"):
         written("mipro", "align", gold_lm(FEW))
 
 
