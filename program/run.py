@@ -26,6 +26,7 @@ from metrics.score import score_run
 from program.batch import answer_all
 from program.lm import is_hosted
 from program.lm.cache import configure_cache
+from program.lm.ledger import Ledger, booked_apart, never_answered
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
 from program.records import CaseRecord, answer_linked, data_sha256, submissions
 from program.report import write_report
@@ -57,9 +58,9 @@ class RunResult:
 def run_cases(
     cases: Sequence[Case],
     program: GroundedQA,
-    lm: dspy.LM | None = None,
+    lm: dspy.BaseLM | None = None,
     *,
-    out: Path | None = None,
+    out: str | Path | None = None,
     all_cases: Sequence[Case] | None = None,
     data_name: str = "",
     question: QuestionSource = "own",
@@ -77,7 +78,8 @@ def run_cases(
     finished case on disk.
     """
     _check_input(cases, program, lm, question)
-    ledger = getattr(lm, "ledger", None)
+    out = Path(out) if out is not None else None
+    counted = hasattr(lm, "ledger")
     identity = _identity(program, lm, all_cases or cases, data_name, question, stages)
     started, clock = datetime.now(UTC), time.monotonic()
 
@@ -85,21 +87,21 @@ def run_cases(
         begun = time.monotonic()
         with dspy.context(lm=lm, disable_history=True, max_trace_size=0):
             prediction = program(case=case, question=question, stages=stages)
-        usage = ledger.of_case(case.id) if ledger else {}
+        usage = ledger.of_case(case.id) if counted else {}
         return CaseRecord.of(case, prediction, usage, time.monotonic() - begun)
 
     for line in _skipped(cases, stages):
         tell(line)
     if out is None:
         done: dict[str, CaseRecord] = {}
-        with _interruptible() as interrupt:
+        with booked_apart() as ledger, _interruptible() as interrupt:
             for record in answer_all(cases, answer, workers, interrupt):
                 done[record.case_id] = record
                 on_case(record)
-        spent = _spent(list(done.values()), ledger, started, clock, [])
+        spent = _spent(list(done.values()), ledger if counted else None, started, clock, [])
         return RunResult([done[c.id] for c in cases], {**identity, **spent})
 
-    with RunFolder(out, identity, fresh=fresh) as folder:
+    with booked_apart() as ledger, RunFolder(out, identity, fresh=fresh) as folder:
         if lm is not None:
             configure_cache(_cache_folder(out))
         if hasattr(program.score, "predict"):  # what was run stays with its answers: files change and names repeat
@@ -113,7 +115,8 @@ def run_cases(
         result = RunResult([], {}, out, resumed=len(cases) - len(left))
 
         def keep_manifest() -> None:
-            folder.write_manifest(_spent(list(folder.records.values()), ledger, started, clock, earlier))
+            spent = _spent(list(folder.records.values()), ledger if counted else None, started, clock, earlier)
+            folder.write_manifest(spent)
 
         keep_manifest()
         kept_at = time.monotonic()
@@ -145,7 +148,7 @@ def _write_results(result: RunResult, out: Path, cases: Sequence[Case]) -> None:
     write_report(result, cases, out / "report.html")
 
 
-def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.LM | None, question: QuestionSource) -> None:
+def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.BaseLM | None, question: QuestionSource) -> None:
     if not cases:
         raise DataError("no case to answer; the data is empty")
     if hasattr(program.score, "predict") and lm is None:
@@ -156,7 +159,7 @@ def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.LM | None,
 
 def _identity(
     program: GroundedQA,
-    lm: dspy.LM | None,
+    lm: dspy.BaseLM | None,
     cases: Sequence[Case],
     data_name: str,
     question: QuestionSource,
@@ -180,7 +183,7 @@ def _identity(
     }
 
 
-def lm_identity(lm: dspy.LM | None) -> dict[str, Any] | None:
+def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
     """The LM as far as it shapes answers: name, endpoint and sampling settings; never a key."""
     if lm is None:
         return None
@@ -191,14 +194,18 @@ def lm_identity(lm: dspy.LM | None) -> dict[str, Any] | None:
 
 
 def _spent(
-    records: Sequence[CaseRecord], ledger: Any, started: datetime, clock: float, earlier: list[dict[str, Any]]
+    records: Sequence[CaseRecord],
+    ledger: Ledger | None,
+    started: datetime,
+    clock: float,
+    earlier: list[dict[str, Any]],
 ) -> dict[str, Any]:
     session = {"started": started.isoformat(timespec="seconds"), "seconds": round(time.monotonic() - clock, 1)}
     if ledger is not None:
         totals = ledger.totals()
         by_stage = {stage or "other": used for stage, used in ledger.by_stage().items()}
         session |= {"usage": totals, "by_stage": by_stage, "models": ledger.models()}
-        session["lm_never_answered"] = 0 < totals["calls"] == totals["failed"] and not totals["cache_hits"]
+        session["lm_never_answered"] = never_answered(totals)
     notices = Counter(n["kind"] for r in records for n in r.notices)
     return {
         "cases_done": len(records),

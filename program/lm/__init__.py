@@ -76,7 +76,7 @@ def make_lm(
     local_only: bool | None = None,
     accept_model_version: bool = False,
     safety: str = "BLOCK_NONE",
-    record: Path | None = None,
+    record: str | Path | None = None,
     ledger: Ledger | None = None,
     budget: Budget | None = None,
     cache: bool = True,
@@ -137,7 +137,7 @@ def metered_lm(
     *,
     ledger: Ledger | None = None,
     budget: Budget | None = None,
-    record: Path | None = None,
+    record: str | Path | None = None,
     notes: list[str] | None = None,
     secret: str | None = None,
     **settings: Any,
@@ -147,7 +147,7 @@ def metered_lm(
     if record is not None:
         from program.lm.replay import Recorder
 
-        on_reply = Recorder(record).append
+        on_reply = Recorder(Path(record)).append
     engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secret)
     # DSPy's cache key leaves out the engine and its endpoint. `metadata` is in the key and the engine takes it out
     # of the request, so two servers under one model name never share an answer.
@@ -162,20 +162,25 @@ def metered_lm(
     return lm
 
 
-def is_hosted(lm: dspy.LM) -> bool:
+def is_hosted(lm: dspy.BaseLM) -> bool:
     """Whether prompts leave this machine; taken to be so for an LM that make_lm did not make."""
-    backend = getattr(lm.engine, "backend", None)
+    backend = _backend_of(lm)
     endpoint = "" if backend is None else backend.endpoint
     return endpoint is not None and not is_loopback(endpoint)
 
 
-def accepts_temperature(lm: dspy.LM) -> bool:
+def accepts_temperature(lm: dspy.BaseLM) -> bool:
     """Whether a temperature may be sent at all (OpenAI's reasoning models and others answer it with an error)."""
-    backend = getattr(lm.engine, "backend", None)
+    backend = _backend_of(lm)
     if backend is None:  # not made here: by its name alone
         provider, _, model = lm.model.rpartition("/")
         return not refuses_temperature(provider or "openai", model)
     return bool(backend.temperature)
+
+
+def _backend_of(lm: dspy.BaseLM) -> Backend | None:
+    """None for an LM that make_lm did not make; some, such as DSPy's DummyLM, have no engine at all."""
+    return getattr(getattr(lm, "engine", None), "backend", None)
 
 
 def _backend(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -13,6 +13,7 @@ from program.types import STAGES
 Place = tuple[str | None, str | None]  # (case id, stage)
 
 where: ContextVar[Place] = ContextVar("archehr_where", default=(None, None))
+_apart: ContextVar[Ledger | None] = ContextVar("archehr_apart", default=None)
 
 
 @contextmanager
@@ -24,6 +25,16 @@ def at(case_id: str | None = None, stage: str | None = None) -> Iterator[None]:
         yield
     finally:
         where.reset(token)
+
+
+@contextmanager
+def booked_apart() -> Iterator[Ledger]:
+    """A ledger of the LM calls made inside and no others: an LM and its own ledger may outlive a run."""
+    token = _apart.set(ledger := Ledger())
+    try:
+        yield ledger
+    finally:
+        _apart.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +99,11 @@ class Ledger:
 
     def add(self, entry: Count, model: str | None = None) -> None:
         """Book `entry` where the caller is (see `at`); `model` is the version that the reply names."""
+        apart = _apart.get()
+        for ledger in (self,) if apart is None else (self, apart):
+            ledger._add(entry, model)
+
+    def _add(self, entry: Count, model: str | None) -> None:
         with self._lock:
             self._counts.setdefault(where.get(), Count()).add(entry)
             if model:
@@ -125,6 +141,11 @@ class Ledger:
             for place, count in self._counts.items():
                 sums.setdefault(group(place), Count()).add(count)
         return {name: asdict(count) for name, count in sums.items()}
+
+
+def never_answered(totals: Mapping[str, int | float | None]) -> bool:
+    """Whether calls were made, and not one gave a usable reply."""
+    return bool(totals["calls"]) and totals["calls"] == totals["failed"] and not totals["cache_hits"]
 
 
 class BudgetExceeded(RuntimeError):

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import dspy
 import pytest
+from dspy.utils import DummyLM
 
 from data.shared_task import read_cases
+from program.pipeline import GroundedQA
 from program.run import CREDENTIALED, run_cases
 from program.state import load_program
 from tests.fake_lm import asked, fake_lm
@@ -75,3 +77,25 @@ def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest
     result = run_cases(CASES, load_program("extractive"))
     assert [r.case_id for r in result.records] == [c.id for c in CASES]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_runs_of_one_lm_are_counted_apart() -> None:
+    one = fake_lm(lambda request: answer_stage(asked(request)), cache=True)
+    first, second = (run_cases(CASES, load_program("zero_shot"), one) for _ in range(2))
+    for result, calls, hits in ((first, 5, 0), (second, 0, 5)):
+        usage = result.manifest["sessions"][-1]["usage"]
+        assert (usage["calls"], usage["cache_hits"]) == (3 * calls, 3 * hits)
+        assert {(r.usage["calls"], r.usage["cache_hits"]) for r in result.records} == {(calls, hits)}
+    assert one.ledger.totals()["calls"] == one.ledger.totals()["cache_hits"] == 15
+
+
+def test_an_lm_that_is_not_ours_and_has_no_engine_will_do(tmp_path: Path) -> None:
+    def dummy() -> DummyLM:
+        replies = [{"question": "Why was it given?"}, {"answer_sentences": ["It helped."]}]
+        return DummyLM(replies * 8, adapter=dspy.JSONAdapter())
+
+    with dspy.context(lm=dummy()):
+        assert GroundedQA()(case=CASES[0]).question == "Why was it given?"
+    result = run_cases(CASES[:1], GroundedQA(), dummy(), out=str(tmp_path / "r"))
+    assert result.records[0].question == "Why was it given?" and result.records[0].usage == {}
+    assert "usage" not in result.manifest["sessions"][-1]
