@@ -81,3 +81,16 @@ class Case:
 
 class DataError(ValueError):
     """Bad input. The message is one line that names file, case, element and remedy, and holds no note text."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.splitlines()))  # a path or an id may hold a line break
+
+
+def shown_id(value: object) -> str:
+    """An id as an error may print it: marked where it only looks right, and never more than one word."""
+    if not isinstance(value, str):
+        return f"{str(value)[:12]} (not a string)"
+    if len(value) > 64 or len(value.split()) > 1:
+        return f"(a text of {len(value)} characters)"
+    odd = not value or value != value.strip() or not value.isprintable()
+    return repr(value) if odd else value

@@ -36,10 +36,10 @@ def find_xml(path: Path) -> Path:
 
 def find_key(xml_path: Path) -> Path | None:
     """The key beside an XML file, if there is one."""
-    for name in (f"{xml_path.stem}_key.json", KEY_NAME if xml_path.name == XML_NAME else ""):
-        if name and (xml_path.parent / name).exists():
-            return xml_path.parent / name
-    return None
+    found = xml_path.with_name(f"{xml_path.stem}_key.json")
+    if not found.exists() and list(xml_path.parent.glob("*.xml")) == [xml_path]:
+        found = xml_path.with_name(KEY_NAME)  # it can belong to no other XML
+    return found if found.exists() else None
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -54,15 +54,19 @@ def read_json(path: Path) -> Any:
     raw = _read_bytes(path)
     try:
         # json.loads finds UTF-8, UTF-16 and UTF-32 by itself, but a BOM must go first.
-        return json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
-    except UnicodeDecodeError as error:
+        found = json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair can be read, but never written
+    except UnicodeError as error:
         raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except json.JSONDecodeError as error:
         raise DataError(
             f"{path}: not valid JSON at line {error.lineno} ({error.msg}); is the file complete?"
         ) from error
+    except ValueError as error:  # Python converts no number of thousands of digits
+        raise DataError(f"{path}: holds a number too long to read; is this a shared-task file?") from error
     except RecursionError as error:
         raise DataError(f"{path}: JSON nested too deeply to be a shared-task file") from error
+    return found
 
 
 def read_xml(path: Path) -> Element:
@@ -83,6 +87,9 @@ def read_xml(path: Path) -> Element:
     except (ParseError, UnicodeError, ValueError, LookupError) as error:
         line = getattr(error, "position", (0,))[0]
         where = f" at line {line}" if line else ""
-        cut = "truncated or not XML" if b"</annotations" not in raw.replace(b"\x00", b"") else "not well-formed XML"
-        raise DataError(f"{path}: {cut}{where}; get a complete copy of the file") from error
+        if b"</annotations" in raw.replace(b"\x00", b""):
+            fault = f"not well-formed XML{where}; correct it there, or get another copy of the file"
+        else:
+            fault = f"truncated or not XML{where}; get a complete copy of the file"
+        raise DataError(f"{path}: {fault}") from error
     return root

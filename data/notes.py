@@ -9,7 +9,7 @@ from data.case import Case, DataError, Sentence
 
 # A section header opens a line ("Brief Hospital Course:") or is a problem's name within one ("# Atrial fibrillation:").
 _HEADER = re.compile(r"(?:^|(?<=[.!?:] ))(#\s?[^.:#]{1,60}:|(?<!# )^[A-Z][\w/&'()-]*(?: [\w/&'()-]+){0,6}:)(?=\s)")
-_END = re.compile(r"""[.!?]+["')\]]*(?=\s)""")
+_END = re.compile(r"""(?<![.!?])[.!?]+["')\]]*(?=\s)""")
 _ABBREVIATIONS = frozenset(
     "dr mr mrs ms prof st vs no nos approx pt pts fig al e.g i.e etc q.d b.i.d t.i.d q.i.d p.o i.v p.r.n q.h.s a.m p.m "
     "inc dept jr sr cf resp temp wt ht mcg mg kg ml hr hrs min sec wk wks mo mos yr yrs s.c s.l i.m h.s b.p".split()
@@ -27,6 +27,8 @@ def case_of(note: Path, message: str, question: str | None = None) -> Case:
     narrative = (_read_text(Path(message)) if _is_file(message) else message).strip()
     if not narrative:
         raise DataError("the message is empty; give the patient's words or a file that holds them")
+    if any("\ud800" <= c <= "\udfff" for c in narrative):  # what the shell's bytes become that are not UTF-8
+        raise DataError("the message is not UTF-8 text; save it as UTF-8 in a file and name that")
     return Case(id=note.stem, narrative=narrative, clinician_question=question, note=text, sentences=sentences)
 
 
@@ -76,7 +78,7 @@ def _joined_lines(paragraph: str) -> list[str]:
     """Hard-wrapped lines put together again: a line goes on where the next begins in lower case."""
     joined: list[str] = []
     for line in (line.strip() for line in paragraph.splitlines()):
-        if joined and line[:1].islower() and not re.search(r"[.!?:]$", joined[-1]):
+        if joined and line[:1].islower() and not joined[-1].endswith((".", "!", "?", ":")):
             joined[-1] += " " + line
         elif line:
             joined.append(line)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from data.case import AnswerSentence, Case, DataError, Gold, Relevance, Sentence
+from data.case import AnswerSentence, Case, DataError, Gold, Relevance, Sentence, shown_id
 from data.files import find_key, find_xml, read_json, read_xml
 
 # The layout around a text is stripped, the text itself is not: a non-breaking space is the note's own.
@@ -70,11 +70,9 @@ def read_key(path: str | Path, *, notes: list[str] | None = None) -> dict[str, G
     golds: dict[str, Gold] = {}
     seen = notes if notes is not None else []
     for position, entry in enumerate(entries, 1):
-        if not isinstance(entry, dict) or "case_id" not in entry:
-            raise DataError(f"{path}: entry {position} has no case_id; every entry of a key needs one")
-        case_id = str(entry["case_id"])
+        case_id = _id(entry, "case_id", f"{path}: entry {position}")
         if case_id in golds:
-            raise DataError(f"{path}: case {case_id} stands twice in the key; remove one")
+            raise DataError(f"{path}: case {shown_id(case_id)} stands twice in the key; remove one")
         golds[case_id] = _gold(entry, path, case_id, seen)
     return golds
 
@@ -122,7 +120,7 @@ def _read_xml(path: Path) -> list[Case]:
     for element in elements:
         case = _case(element, path, len(cases) + 1)
         if case.id in seen:
-            raise DataError(f"{path}: case {case.id} stands twice; remove or renumber one")
+            raise DataError(f"{path}: case {shown_id(case.id)} stands twice; remove or renumber one")
         seen.add(case.id)
         cases.append(case)
     return cases
@@ -135,10 +133,11 @@ def _case(element: Element, path: Path, position: int) -> Case:
     case_id = (element.get("id") or "").strip(_LAYOUT)
     if not case_id:
         raise DataError(f"{path}: case number {position} has no id; give its <case> an id attribute")
+    where = f"{path}: case {shown_id(case_id)}"
     narrative = _text(element.find("patient_narrative"))
     if not narrative:
-        raise DataError(f"{path}: case {case_id}: <patient_narrative> is missing or empty; every case needs one")
-    answers = [AnswerSentence(sid, text) for sid, text, _ in _sentences(element, "answer_sentences", path, case_id)]
+        raise DataError(f"{where}: <patient_narrative> is missing or empty; every case needs one")
+    answers = [AnswerSentence(sid, text) for sid, text, _ in _sentences(element, "answer_sentences", where)]
     return Case(
         id=case_id,
         narrative=narrative,
@@ -148,25 +147,25 @@ def _case(element: Element, path: Path, position: int) -> Case:
         note=_text(element.find("note_excerpt")) or None,
         sentences=tuple(
             Sentence(sid, text, paragraph)
-            for sid, text, paragraph in _sentences(element, "note_excerpt_sentences", path, case_id)
+            for sid, text, paragraph in _sentences(element, "note_excerpt_sentences", where)
         ),
         answer_sentences=tuple(answers),
     )
 
 
-def _sentences(element: Element, container: str, path: Path, case_id: str) -> list[tuple[str, str, str | None]]:
+def _sentences(element: Element, container: str, where: str) -> list[tuple[str, str, str | None]]:
     found: list[tuple[str, str, str | None]] = []
     seen: set[str] = set()
+    where = f"{where}: <{container}>"
     for position, sentence in enumerate(element.findall(f"{container}/sentence"), 1):
-        where = f"{path}: case {case_id}: <{container}>"
         sid = (sentence.get("id") or "").strip(_LAYOUT)
         if not sid:
             raise DataError(f"{where} sentence number {position} has no id; every sentence needs one")
         if sid in seen:
-            raise DataError(f"{where} sentence id {sid} stands twice; ids must be unique within a case")
+            raise DataError(f"{where} sentence id {shown_id(sid)} stands twice; ids must be unique within a case")
         text = _text(sentence)
         if not text:
-            raise DataError(f"{where} sentence {sid} is empty; remove it or give it its text")
+            raise DataError(f"{where} sentence {shown_id(sid)} is empty; remove it or give it its text")
         seen.add(sid)
         found.append((sid, text, sentence.get("paragraph_id")))
     return found
@@ -179,15 +178,24 @@ def _text(element: Element | None) -> str:
 # ---------------------------------------------------------------------------------------------------- the key
 
 
+def _id(item: Any, name: str, where: str) -> str:
+    """The id an entry of the key holds under `name`: a string, or a number read as one."""
+    value = item.get(name) if isinstance(item, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise DataError(f"{where} has no {name}; every one needs it, as a string")
+    return str(value)
+
+
 def _gold(entry: dict[str, Any], path: Path, case_id: str, notes: list[str]) -> Gold:
-    where = f"{path}: case {case_id}"
+    where = f"{path}: case {shown_id(case_id)}"
     relevance = _relevance(entry["answers"], where) if entry.get("answers") is not None else None
     answer = entry.get("clinician_answer_without_citations")
-    if answer is None and isinstance(entry.get("clinician_answer"), str):
-        answer = re.sub(r"\s*[\[|][\d,;\s–-]+[\]|]", "", entry["clinician_answer"])
-    if answer is not None and not isinstance(answer, str):
-        raise DataError(f"{where}: clinician_answer_without_citations must be a string")
-    sentences = _answer_sentences(entry.get("clinician_answer_sentences") or [], where, notes)
+    cited = entry.get("clinician_answer")
+    if not all(text is None or isinstance(text, str) for text in (answer, cited)):
+        raise DataError(f"{where}: clinician_answer and clinician_answer_without_citations must be strings")
+    if answer is None and cited is not None:
+        answer = re.sub(r"\s*[\[|][\d,;\s–-]+[\]|]", "", cited)
+    sentences = _answer_sentences(entry.get("clinician_answer_sentences"), where, notes)
     return Gold(relevance, answer.strip(_LAYOUT) if answer else None, sentences)
 
 
@@ -196,41 +204,40 @@ def _relevance(answers: Any, where: str) -> dict[str, Relevance]:
         raise DataError(f"{where}: answers must be an array of {{sentence_id, relevance}}")
     labels: dict[str, Relevance] = {}
     for item in answers:
-        if not isinstance(item, dict) or "sentence_id" not in item:
-            raise DataError(f"{where}: an entry of answers has no sentence_id")
-        sid, label = str(item["sentence_id"]), item.get("relevance")
+        sid, label = _id(item, "sentence_id", f"{where}: an entry of answers"), item.get("relevance")
         if sid in labels:
-            raise DataError(f"{where}: sentence {sid} is labelled twice in answers; keep one label")
+            raise DataError(f"{where}: sentence {shown_id(sid)} is labelled twice in answers; keep one label")
         try:
             labels[sid] = Relevance(str(label))
         except ValueError:
             raise DataError(
-                f"{where}: sentence {sid} has relevance {str(label)[:30]!r}; "
+                f"{where}: sentence {shown_id(sid)} has relevance {str(label)[:30]!r}; "
                 "use essential, supplementary or not-relevant"
             ) from None
     return labels
 
 
 def _answer_sentences(items: Any, where: str, notes: list[str]) -> tuple[AnswerSentence, ...]:
+    if items is None:
+        return ()
     if not isinstance(items, list):
-        raise DataError(f"{where}: clinician_answer_sentences must be an array")
+        raise DataError(f"{where}: clinician_answer_sentences must be an array of {{id, text, citations}}")
     found: dict[str, AnswerSentence] = {}
     for item in items:
-        if not isinstance(item, dict) or item.get("id") in (None, ""):
-            raise DataError(f"{where}: an answer sentence has no id; every one needs it")
-        sid, text, value = str(item["id"]), item.get("text") or "", item.get("citations")
+        sid = _id(item, "id", f"{where}: an answer sentence")
+        text, value = item.get("text"), item.get("citations")
         if sid in found:
-            raise DataError(f"{where}: answer sentence {sid} stands twice; ids must be unique within a case")
-        if not isinstance(text, str):
-            raise DataError(f"{where}: answer sentence {sid}: text must be a string")
+            raise DataError(f"{where}: answer sentence {shown_id(sid)} stands twice; ids must be unique within a case")
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"{where}: answer sentence {shown_id(sid)}: text must be a string")
         try:
             citations = parse_citations(value)
         except ValueError as error:
-            raise DataError(f"{where}: answer sentence {sid}: {error}; use a list of sentence ids") from None
+            raise DataError(f"{where}: answer sentence {shown_id(sid)}: {error}; use a list of sentence ids") from None
         note = f"{where.split(': case')[0]}: citations stored as strings or numbers were read as lists of ids"
         if isinstance(value, (str, int)) and note not in notes:
             notes.append(note)
-        found[sid] = AnswerSentence(sid, text.strip(_LAYOUT), citations)
+        found[sid] = AnswerSentence(sid, (text or "").strip(_LAYOUT), citations)
     return tuple(found.values())
 
 
@@ -245,22 +252,28 @@ def _with_gold(cases: list[Case], golds: dict[str, Gold], xml_path: Path, key_pa
 
 
 def _checked(case: Case, gold: Gold, key_path: Path) -> Case:
-    where = f"{key_path}: case {case.id}"
+    where = f"{key_path}: case {shown_id(case.id)}"
     ids = {s.id for s in case.sentences}
     if case.sentences and (unknown := [i for i in gold.relevance or {} if i not in ids]):
-        raise DataError(f"{where}: answers label sentence {_shorten(unknown)}, which the note does not have")
+        raise DataError(
+            f"{where}: answers label sentence {_shorten(unknown)}, which the note does not have; correct the key"
+        )
     for sentence in gold.answer_sentences:
         if case.sentences and (unknown := [i for i in sentence.citations or () if i not in ids]):
             raise DataError(
-                f"{where}: answer sentence {sentence.id} cites {_shorten(unknown)}, which the note does not have"
+                f"{where}: answer sentence {shown_id(sentence.id)} cites {_shorten(unknown)}, "
+                "which the note does not have; correct the key"
             )
     answer_ids = {s.id for s in case.answer_sentences}
     if answer_ids and (unknown := [s.id for s in gold.answer_sentences if s.id not in answer_ids]):
-        raise DataError(f"{where}: answer sentence {_shorten(unknown)} is not among the <answer_sentences> of the XML")
+        raise DataError(
+            f"{where}: answer sentence {_shorten(unknown)} is not among the <answer_sentences> of the XML; "
+            "correct the key"
+        )
     given = case.answer_sentences or tuple(AnswerSentence(s.id, s.text) for s in gold.answer_sentences if s.text)
     return replace(case, answer_sentences=given, gold=gold)
 
 
 def _shorten(ids: Iterable[str], most: int = 8) -> str:
     listed = list(ids)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+    return ", ".join(map(shown_id, listed[:most])) + (f" and {len(listed) - most} more" if len(listed) > most else "")

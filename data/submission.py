@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.case import Case, DataError
+from data.case import Case, DataError, shown_id
 from data.files import read_json
 
 SUBTASKS = (1, 2, 3, 4)
@@ -80,7 +80,7 @@ def validate_submission(submission: Sequence[Any], cases: Sequence[Case], subtas
         if not isinstance(case_id, str):
             report.faults.append(f'entry {position}: needs a "case_id" that is a string')
         elif case_id not in known:
-            report.faults.append(f"case {case_id[:40]}: not in the data")
+            report.faults.append(f"case {shown_id(case_id)}: not in the data")
         elif case_id in seen:
             report.faults.append(f"case {case_id}: stands twice")
         elif "prediction" not in entry:
@@ -118,7 +118,9 @@ def _check_note_ids(ids: Any, case: Case, where: str, report: Validation) -> Non
         report.faults.append(f"case {case.id}: {where} must be an array of sentence ids that are strings")
         return
     known = {s.id for s in case.sentences}
-    if unknown := sorted({i for i in ids if i not in known}):
+    if not known:
+        report.warnings.append(f"case {case.id}: the data has no note sentences, so {where} was not checked")
+    elif unknown := sorted({i for i in ids if i not in known}):
         report.faults.append(f"case {case.id}: {where} has ids that the note does not have: {_listed(unknown)}")
     if len(set(ids)) < len(ids):
         report.warnings.append(f"case {case.id}: {where} repeats an id; repeats do not count")
@@ -133,11 +135,13 @@ def _check_links(links: list[Any], case: Case, report: Validation) -> None:
             report.faults.append(f'case {case.id}: a link needs an "answer_id" that is a string')
             continue
         if given and answer_id not in given:
-            report.faults.append(f"case {case.id}: answer id {answer_id[:40]} is not in the data")
+            report.faults.append(f"case {case.id}: answer id {shown_id(answer_id)} is not in the data")
         if answer_id in seen:
-            report.warnings.append(f"case {case.id}: answer id {answer_id[:40]} stands twice; the links are joined")
+            report.warnings.append(
+                f"case {case.id}: answer id {shown_id(answer_id)} stands twice; the links are joined"
+            )
         seen.add(answer_id)
-        _check_note_ids(link.get("evidence_id"), case, f"evidence_id of answer {answer_id[:40]}", report)
+        _check_note_ids(link.get("evidence_id"), case, f"evidence_id of answer {shown_id(answer_id)}", report)
     if missing := sorted(given - seen):
         report.faults.append(f"case {case.id}: answer sentence {_listed(missing)} is missing")
     if not given:
@@ -145,7 +149,7 @@ def _check_links(links: list[Any], case: Case, report: Validation) -> None:
 
 
 def _listed(ids: Sequence[str], most: int = 5) -> str:
-    return ", ".join(i[:40] for i in ids[:most]) + (" and more" if len(ids) > most else "")
+    return ", ".join(map(shown_id, ids[:most])) + (" and more" if len(ids) > most else "")
 
 
 def _as_json(subtask: int, prediction: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from data.case import DataError
+from data.case import DataError, shown_id
 
 WORD_LIMIT = {1: 15, 3: 75}
 
@@ -31,7 +31,7 @@ def read_predictions(
                 continue
             hash(case_id)
             prediction = entry["prediction"]
-        where = f"case {_shown(case_id)}"
+        where = f"case {shown_id(case_id)}"
         if subtask == 2:
             found.append((case_id, _ids(prediction, where)))
         elif subtask == 4:
@@ -68,7 +68,7 @@ def check_known(case_id: str, kind: str, used: Collection[Any], known: Collectio
     if not unknown:
         return []
     have = f"it has {_listed(known)}" if known else "the key lists none"
-    return [f"case {case_id}: no {kind} {_listed(unknown)} ({have})"]
+    return [f"case {shown_id(case_id)}: no {kind} {_listed(unknown)} ({have})"]
 
 
 @contextmanager
@@ -123,15 +123,5 @@ def _text(prediction: Any, where: str, limit: int, notes: list[str]) -> str:
 
 
 def _listed(ids: Collection[Any], most: int = 40) -> str:
-    shown = sorted(map(_shown, ids), key=lambda i: (len(i), i))
+    shown = sorted(map(shown_id, ids), key=lambda i: (len(i), i))
     return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
-
-
-def _shown(case_or_sentence_id: Any) -> str:
-    """An id as an error may print it: marked where it only looks right, and never a whole sentence of the note."""
-    if not isinstance(case_or_sentence_id, str):
-        return f"{str(case_or_sentence_id)[:12]} (not a string)"
-    if len(case_or_sentence_id) > 24:
-        return f"(a text of {len(case_or_sentence_id)} characters)"
-    odd = not case_or_sentence_id or case_or_sentence_id != case_or_sentence_id.strip()
-    return repr(case_or_sentence_id) if odd else case_or_sentence_id

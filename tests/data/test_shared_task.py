@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from data.case import DataError, Relevance
 from data.shared_task import parse_case_ids, parse_citations, read_cases, read_key, select_cases
 
+SECRET = "She has gout and does not want it known."
 NOTE = (
     '<note_excerpt_sentences><sentence id="1">One.</sentence><sentence id="2">Two.</sentence></note_excerpt_sentences>'
 )
@@ -151,6 +152,14 @@ def test_a_key_of_another_name_beside_the_xml_is_found(tmp_path: Path) -> None:
     assert case.gold is not None and case.gold.answer == "A."
 
 
+def test_the_official_key_belongs_to_the_only_xml_of_its_folder(tmp_path: Path) -> None:
+    path = write(tmp_path, case_xml(), key=[{"case_id": "1", "clinician_answer": "A."}])
+    renamed = path.rename(tmp_path / "mine.xml")
+    assert read_cases(tmp_path)[0].gold is not None
+    write(tmp_path, case_xml())
+    assert read_cases(renamed)[0].gold is None
+
+
 BAD_XML = {
     "not XML": ("hello", "not XML"),
     "truncated": (f"<annotations>{case_xml()}"[:-9], "truncated"),
@@ -162,6 +171,15 @@ BAD_XML = {
     "sentence twice": (f"<annotations>{case_xml(NOTE.replace('2', '1'))}</annotations>", "sentence id 1 stands twice"),
     "sentence id empty": (f"<annotations>{case_xml(NOTE.replace('2', ' '))}</annotations>", "number 2 has no id"),
     "sentence empty": (f"<annotations>{case_xml(NOTE.replace('Two.', ''))}</annotations>", "sentence 2 is empty"),
+    "bare ampersand": (f"<annotations>{case_xml(narrative='a & b')}</annotations>", "correct it there"),
+    "line break in an id": (
+        f"<annotations>{case_xml(case_id='1&#10;2') * 2}</annotations>",
+        "case (a text of 3 characters) stands twice",
+    ),
+    "a sentence for an id": (
+        f"<annotations>{case_xml(NOTE.replace('1', SECRET).replace('2', SECRET))}</annotations>",
+        "sentence id (a text of",
+    ),
     "entity bomb": (
         '<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><annotations>&b;</annotations>',
         "refused",
@@ -182,13 +200,18 @@ def test_bad_xml_gets_one_line_that_names_file_and_fault(tmp_path: Path, kind: s
         read_cases(path)
     assert told in str(error.value)
     assert str(path) in str(error.value)
-    assert "\n" not in str(error.value)
+    assert "\n" not in str(error.value) and SECRET not in str(error.value)
 
 
 BAD_KEYS = {
     "unknown case": ([{"case_id": "9"}], "case 9 is in the key but not in"),
     "case twice": ([{"case_id": "1"}, {"case_id": "1"}], "case 1 stands twice"),
     "no case_id": ([{"answers": []}], "entry 1 has no case_id"),
+    "null case_id": ([{"case_id": None}], "entry 1 has no case_id"),
+    "case_id a list": ([{"case_id": ["1"]}], "entry 1 has no case_id"),
+    "answer a number": ([{"case_id": "1", "clinician_answer": 5}], "case 1: clinician_answer"),
+    "answer sentences false": ([{"case_id": "1", "clinician_answer_sentences": False}], "must be an array"),
+    "half a surrogate pair": ([{"case_id": "1", "clinician_answer": "\ud83d"}], "not UTF-8"),
     "not a list": ({"case_id": "1"}, "JSON array"),
     "unknown id": (
         [{"case_id": "1", "answers": [{"sentence_id": "9", "relevance": "essential"}]}],
@@ -228,7 +251,38 @@ def test_a_bad_key_gets_one_line_that_names_file_case_and_fault(tmp_path: Path, 
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff\xfe\x00", b"", b"[" * 100_000])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "1", "9", "1,2", SECRET, "a\nb"]),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.sampled_from(["id", "case_id"]), inside),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_anything_anywhere_in_a_key_is_read_or_gets_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    entry = {
+        "case_id": "1",
+        "answers": [{"sentence_id": "1", "relevance": "essential"}, {"sentence_id": "2", "relevance": "not-relevant"}],
+        "clinician_answer": "One. [1]",
+        "clinician_answer_sentences": [{"id": "1", "text": "One.", "citations": ["1"]}],
+    }
+    places = [(entry, name) for name in entry]
+    places += [
+        (item, name) for name in ("answers", "clinician_answer_sentences") for item in entry[name] for name in item
+    ]
+    place, name = data.draw(st.sampled_from(places))
+    place[name] = data.draw(JSON)
+    path = write(tmp_path_factory.mktemp("key"), case_xml(), key=[entry])
+    try:
+        read_cases(path)
+    except DataError as error:
+        assert "archehr-qa_key.json" in str(error)
+        assert len(str(error).splitlines()) == 1 and SECRET not in str(error)
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe\x00", b"", b"[" * 100_000, b"[" + b"9" * 5000 + b"]"])
 def test_a_key_that_is_no_json_gets_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "key.json"
     path.write_bytes(content)

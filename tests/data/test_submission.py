@@ -87,6 +87,20 @@ def test_faults_are_found(subtask: int, submission: list[Any], fault: str) -> No
     assert any(fault in line for line in report.faults), report.faults
 
 
+@pytest.mark.parametrize("subtask", GOOD)
+def test_a_report_is_lines_without_note_text(subtask: int) -> None:
+    text = "She has gout and\nmore."
+    texts = [entry(text, text), entry("1", [text, "a\nb"]), entry("2", [{"answer_id": text, "evidence_id": [text]}])]
+    report = validate_submission(texts, CASES, subtask)
+    assert len(report.faults) >= 3
+    assert not any("gout" in line or "\n" in line for line in report.faults + report.warnings)
+
+
+def test_ids_are_not_called_unknown_where_the_data_has_none() -> None:
+    report = validate_submission([entry("1", ["7"])], [Case("1", "Why?")], 2)
+    assert report.ok and "not checked" in report.warnings[0]
+
+
 def test_word_limits_are_reported_not_refused() -> None:
     report = validate_submission([entry("1", "w " * 16), entry("2", "x")], CASES, 1)
     assert report.ok and report.warnings == ["case 1: 16 words; the official scorer cuts at 15"]
