@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -33,7 +34,7 @@ class RunFolder:
         self.records: dict[str, CaseRecord] = {}
         self.notices: list[str] = []
         self.manifest: dict[str, Any] = {}
-        self._journal: IO[bytes] | None = None
+        self._journal: FileIO | None = None
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> RunFolder:
@@ -47,7 +48,8 @@ class RunFolder:
                     old.unlink()
             self._check_identity()
             self._read_journal()
-            self._journal = os.fdopen(_open_private(self.path / JOURNAL, os.O_APPEND), "ab")
+            # Unbuffered, so that closing has nothing left to write to a full disk.
+            self._journal = os.fdopen(_open_private(self.path / JOURNAL, os.O_APPEND), "ab", buffering=0)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -58,10 +60,10 @@ class RunFolder:
     def append(self, record: CaseRecord) -> None:
         """Put one finished case on disk."""
         assert self._journal is not None
-        line = json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n"
+        line = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n").encode()
         with self._disk_faults():
-            self._journal.write(line.encode())
-            self._journal.flush()
+            while line:
+                line = line[self._journal.write(line) :]
             os.fsync(self._journal.fileno())
         self.records[record.case_id] = record
 

@@ -27,15 +27,21 @@ def configure_cache(folder: Path) -> None:
     The process's umask becomes 077, for the cache's files are opened later and by other threads.
     """
     global _decided
+    import sqlite3
+
     import dspy
 
     os.umask(0o077)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-    except OSError as exc:
-        raise DataError(f"{folder}: the cache folder cannot be written ({exc.strerror}); choose another") from None
-    dspy.configure_cache(
-        enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=str(folder), restrict_pickle=True
-    )
+        dspy.configure_cache(
+            enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=str(folder), restrict_pickle=True
+        )
+    except (OSError, sqlite3.Error) as exc:
+        why = getattr(exc, "strerror", None) or exc
+        raise DataError(
+            f"{folder}: the cache folder cannot be used ({why}); free space, remove it, or choose another with "
+            "ARCHEHR_CACHE"
+        ) from None
     _decided = True

@@ -168,6 +168,23 @@ def test_a_full_disk_gets_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             folder.append(answer(CASES[0]))
 
 
+@pytest.mark.parametrize(("lm", "kilobytes"), [("", 4), ("", 30), ("knn", 4), ("knn", 20), ("knn", 40)])
+def test_a_file_that_cannot_grow_ends_a_run_in_one_line(tmp_path: Path, lm: str, kilobytes: int) -> None:
+    """As on a full disk, but in every file: the journal, the cache's databases and what is written at the end."""
+    resource = pytest.importorskip("resource")
+    call = [sys.executable, "-m", "archehr", "run", "sample/test", "--out", str(tmp_path / "r")]
+    ran = subprocess.run(
+        call + (["--lm", lm] if lm else []),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, kilobytes * 1024)),
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert ran.returncode == 2 and ran.stdout == ""
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"archehr: {tmp_path}") and "; free space" in line
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_finishes_cases_in_flight_and_exits_130_resumable(tmp_path: Path, sent: signal.Signals) -> None:
     with StubServer(lambda r: Reply(answer_stage(r.ask), delay=0.05)) as server:
