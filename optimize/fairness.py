@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from data.case import Case, DataError
 from optimize.files import data_label
 from program.gold import made_from
-from program.records import data_sha256
+from program.records import fitted_cases
 
 if TYPE_CHECKING:
     from optimize.compare import ProgramRun
@@ -58,11 +58,15 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
 def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
     """How the scores of `cases` flatter the program because it was made with them, or ""."""
     provenance = run.file.provenance if run.file else {}
-    made_on = provenance.get("data_sha256")
-    if run.manifest.get("in_sample") or (made_on and made_on in (run.manifest["data_sha256"], data_sha256(cases))):
+    seen, told = fitted_cases(provenance, cases), bool(run.manifest.get("in_sample"))
+    if 0 < len(seen) < len(cases):
+        return f"IN SAMPLE in part: it was fitted on {len(seen)} of these {len(cases)} cases, so its scores flatter"
+    if seen or (told and "case_sha256" not in provenance):
         return "IN SAMPLE: it was fitted on these cases, so its scores flatter"
+    if told:  # on other cases of the same data, known one by one
+        return ""
     label = data_label(str(run.manifest["data"]))
-    if made_on and provenance.get("data") == label != GENERIC_NAME:
+    if "data_sha256" in provenance and provenance.get("data") == label != GENERIC_NAME:
         return f"PERHAPS IN SAMPLE: it was fitted on data also called {label}"
     return ""
 

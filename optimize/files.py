@@ -16,7 +16,7 @@ from data.submission import write_private
 from optimize.calls import BASELINES
 from optimize.optimize import Optimised
 from optimize.search import Options
-from program.records import data_sha256
+from program.records import case_sha256, data_sha256
 from program.run import lm_identity
 from program.state import ProgramFile, predictor, to_file
 from program.types import STAGES
@@ -52,6 +52,7 @@ def program_file(
         "versions": {p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
         "data": label,
         "data_sha256": data_sha256(cases),
+        "case_sha256": case_sha256(cases),
         "demo_case_ids": _demo_sources(optimised, label, teacher_lm),
         "prompt_tokens_estimated": dict(optimised.prompt_tokens),
         "candidate_objectives": [round(x, 2) for x in optimised.fitted.objectives],

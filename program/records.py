@@ -74,5 +74,18 @@ def data_sha256(cases: Sequence[Case]) -> str:
     return digest.hexdigest()
 
 
+def case_sha256(cases: Sequence[Case]) -> list[str]:
+    """For each case the first 12 digits of its own sha256: enough to find it again in other data."""
+    return [data_sha256([case])[:12] for case in cases]
+
+
+def fitted_cases(provenance: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
+    """The ids of `cases` that a program with this provenance was made with, as far as it tells."""
+    if provenance.get("data_sha256") == data_sha256(cases):
+        return [case.id for case in cases]
+    known = set(provenance.get("case_sha256", ()))
+    return [case.id for case, sha in zip(cases, case_sha256(cases), strict=True) if sha in known] if known else []
+
+
 def _pairs(links: list[Link] | None) -> list[tuple[str, list[str]]] | None:
     return None if links is None else [(link.answer_id, link.evidence_ids) for link in links]

@@ -28,7 +28,7 @@ from program.lm import is_hosted
 from program.lm.cache import configure_cache
 from program.lm.ledger import Ledger, booked_apart, never_answered
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
-from program.records import CaseRecord, answer_linked, data_sha256, submissions
+from program.records import CaseRecord, answer_linked, data_sha256, fitted_cases, submissions
 from program.report import write_report
 from program.run_folder import RunFolder
 from program.state import program_hash, save_program_file, to_file
@@ -171,7 +171,7 @@ def _identity(
         "data_sha256": data_sha256(cases),
         "program": getattr(program, "name", "GroundedQA"),
         "program_hash": program_hash(program),
-        "in_sample": getattr(program, "provenance", {}).get("data_sha256") == data_sha256(cases),
+        "in_sample": bool(fitted_cases(getattr(program, "provenance", {}), cases)),
         "lm": lm_identity(lm),
         "question": question,
         "stages": [s for s in STAGES if s in stages],

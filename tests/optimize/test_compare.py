@@ -21,7 +21,7 @@ from optimize.compare_html import write_page
 from optimize.compare_prompts import prompt_differences
 from optimize.compare_tables import frame, markdown, records_json
 from program.gold import gold_demo
-from program.records import data_sha256
+from program.records import case_sha256, data_sha256, fitted_cases
 from program.state import load_program
 from tests.conftest import Ran
 from tests.finished_runs import TEST, run_of
@@ -167,6 +167,15 @@ def test_in_sample_comparisons_are_labelled_everywhere(tmp_path: Path, capsys: p
     assert compare(TEST, [part]).rows[0].flags[0].startswith("PERHAPS IN SAMPLE")
     other = run_of("other", provenance={"data_sha256": "0" * 64, "data": "sample/dev"})
     assert not compare(TEST, [other]).rows[0].flags
+
+
+def test_cases_fitted_on_are_known_one_by_one_whatever_the_data_is_called() -> None:
+    made = {"data_sha256": data_sha256(TEST[:9]), "case_sha256": case_sha256(TEST[:9]), "data": "half"}
+    part = run_of("part", provenance=made, in_sample=True)
+    assert fitted_cases(made, TEST) == [c.id for c in TEST[:9]]
+    assert compare(TEST, [part]).rows[0].flags[0].startswith("IN SAMPLE in part: it was fitted on 9 of these 20 cases")
+    assert compare(TEST[2:8], [part]).rows[0].flags[0].startswith("IN SAMPLE: it was fitted on these cases")
+    assert not compare(TEST[9:], [part]).rows[0].flags
 
 
 def test_runs_of_another_task_are_refused() -> None:

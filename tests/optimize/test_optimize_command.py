@@ -35,6 +35,8 @@ def test_optimise_run_show_and_publish_offline(command: Callable[..., Any]) -> N
     assert "optimizer: labeled" in shown
     asked = ("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--stages", "align")
     assert command(*asked, "--program", "p.json", "--out", "own").code == 0
+    half = command("run", "sample/dev", "--cases", "1,9", "--lm", "knn", "--program", "p.json", "--out", "half")
+    assert "IN SAMPLE" in half.out  # fitted on six of its cases
     refused = command(*asked, "--program", "public.json", "--out", "none")
     assert (refused.code, "pass the data they are from as --demos-from DATA" in refused.err) == (2, True)
     filled = command(*asked, "--program", "public.json", "--demos-from", "sample/dev", "--out", "filled")
