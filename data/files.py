@@ -59,6 +59,8 @@ def read_json(path: Path) -> Any:
     except UnicodeError as error:
         raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except json.JSONDecodeError as error:
+        if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+            raise DataError(f"{path}: XML where JSON is due; the XML is DATA, its key is {KEY_NAME}") from error
         raise DataError(
             f"{path}: not valid JSON at line {error.lineno} ({error.msg}); is the file complete?"
         ) from error

@@ -14,6 +14,7 @@ from data.files import find_key, find_xml, read_json, read_xml
 
 # The layout around a text is stripped, the text itself is not: a non-breaking space is the note's own.
 _LAYOUT = " \t\r\n\f\v"
+_LONGEST_RANGE = 10_000
 
 
 def read_cases(path: str | Path, key: str | Path | None = None, *, notes: list[str] | None = None) -> list[Case]:
@@ -49,11 +50,13 @@ def parse_case_ids(text: str) -> list[str]:
     for part in text.replace(" ", ",").split(","):
         if not part:
             continue
-        span = re.fullmatch(r"(\d+)-(\d+)", part)
+        span = re.fullmatch(r"(\d{1,9})-(\d{1,9})", part)
         if span is None:
             ids.append(part)
         elif int(span[1]) > int(span[2]):
             raise DataError(f"--cases {text}: the range {part} runs backwards; write {span[2]}-{span[1]}")
+        elif int(span[2]) - int(span[1]) > _LONGEST_RANGE:
+            raise DataError(f"--cases {text}: the range {part} is longer than any data set; name the cases")
         else:
             ids.extend(str(i) for i in range(int(span[1]), int(span[2]) + 1))
     if not ids:
@@ -105,7 +108,7 @@ def _expand(part: str) -> list[str]:
     if span is None:
         return [part.strip("[]|\"'")]
     first, last = int(span[1]), int(span[2])
-    if not first <= last <= first + 10_000:
+    if not first <= last <= first + _LONGEST_RANGE:
         raise ValueError(f"citation range {part}")
     return [str(i) for i in range(first, last + 1)]
 

@@ -50,6 +50,8 @@ def official_score(
         raise DataError(f"case {empty[0]}: the prediction is empty; the official script stops here")
     keys = official_keys(subtask, key, xml, wanted)
     check_cases([case_id for case_id, _ in predictions], keys)
+    if notes is not None and subtask == 4 and any(cited == "," for k in keys.values() for _, cited in k.links):
+        notes.append("citations kept as strings were read character by character, as the official script does")
     if subtask == 3 and (bare := [case_id for case_id in keys if keys[case_id].source is None]):
         raise DataError(f"case {bare[0]} is in the key but not in the XML; the official script stops here")
     scored = build_table(subtask, predictions, keys, resources or Resources())

@@ -290,6 +290,12 @@ def test_a_key_that_is_no_json_gets_one_line(tmp_path: Path, content: bytes) -> 
         read_key(path)
 
 
+def test_an_xml_named_as_the_key_is_told_apart(tmp_path: Path) -> None:
+    path = write(tmp_path, case_xml())
+    with pytest.raises(DataError, match="XML where JSON is due"):
+        read_cases(path, key=path)
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_make_the_reader_raise_anything_else(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "archehr-qa.xml"
@@ -315,5 +321,7 @@ def test_case_lists() -> None:
         select_cases(cases, "1,99")
     with pytest.raises(DataError, match="backwards"):
         parse_case_ids("3-1")
+    with pytest.raises(DataError, match="longer than any data set"):
+        parse_case_ids("1-999999999")
     with pytest.raises(DataError, match="names no case"):
         parse_case_ids(",")

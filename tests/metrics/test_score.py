@@ -159,6 +159,7 @@ def test_a_key_alone_is_enough_and_string_citations_are_read_as_meant(files):
     # The official reading is by character: gold 1, 2, "," and 5, so of 12 and 5 only 5 is there.
     official = score_file(files / "links.json", 4, key=files / "key.json", as_official=True)
     assert official.leaderboard["overall_score"] == pytest.approx(100 * 2 * 1 / (2 + 4))
+    assert any("character by character" in note for note in official.notes)
 
 
 def test_a_key_alone_scores_answers_but_for_sari(files):
