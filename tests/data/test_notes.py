@@ -79,7 +79,13 @@ def test_a_case_of_a_note_and_a_message(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message", "told"), [(b"", "Why?", "empty"), (b"\xff", "Why?", "UTF-8"), (b"A.", " ", "message")]
+    ("content", "message", "told"),
+    [
+        (b"", "Why?", "empty"),
+        (b"\xff", "Why?", "UTF-8"),
+        (b"A.", " ", "message"),
+        (b"A.", b"Why caf\xe9?".decode("utf-8", "surrogateescape"), "the message is not UTF-8"),
+    ],
 )
 def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, content: bytes, message: str, told: str) -> None:
     (tmp_path / "note.txt").write_bytes(content)
