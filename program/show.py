@@ -10,6 +10,7 @@ from data.case import Case, DataError
 from program.adapter import TellingJSONAdapter
 from program.pipeline import GroundedQA
 from program.render import render
+from program.settings import PRESETS
 from program.signatures import SIGNATURES
 from program.state import load_program, predictor
 from program.types import STAGES, StageName
@@ -33,9 +34,12 @@ def show_program(
     chosen = [s for s in STAGES if stage in (None, s)]
     shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
     if as_json:
-        return json.dumps({"program": name, "provenance": program.provenance, "stages": shown}, indent=1)
+        settings = program.settings.model_dump(mode="json")
+        told = {"program": name, "settings": settings, "provenance": program.provenance, "stages": shown}
+        return json.dumps(told, indent=1)
     sources = program.provenance.get("demo_case_ids", {})
-    parts = [f"program {name}", *_lines({k: v for k, v in program.provenance.items() if k != "demo_case_ids"})]
+    facts = {k: v for k, v in program.provenance.items() if k not in ("demo_case_ids", "case_sha256")}
+    parts = [f"program {name}", f"  settings: {_settings(program)}", *_lines(facts)]
     for s, messages in shown.items():
         parts.append(f"\n{'=' * 20} {s} {'=' * 20}")
         for number, message in enumerate(messages):
@@ -76,6 +80,13 @@ def _label(message: dict[str, Any], number: int, total: int, sources: Sequence[s
     demo = (number + 1) // 2
     source = f" from {sources[demo - 1]}" if demo <= len(sources) else ""
     return f"demo {demo}{source}, {message['role']}"
+
+
+def _settings(program: GroundedQA) -> str:
+    """The cuts, which every optimisation fits, and what else is not as in the default preset."""
+    default = PRESETS["default"].model_dump()
+    shown = {k: v for k, v in program.settings.model_dump().items() if v != default[k] or k in ("cut", "relaxed_cut")}
+    return ", ".join(f"{k} {v}" for k, v in shown.items())
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:

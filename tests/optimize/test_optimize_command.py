@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +33,9 @@ def test_optimise_run_show_and_publish_offline(command: Callable[..., Any]) -> N
     assert 0 < used <= most
     shown = command("show", "p.json", "--stage", "align").out
     assert re.search(r"--- demo 1 from sample/dev \d+ \(labelled\), user ---", shown)
-    assert "optimizer: labeled" in shown
+    assert "optimizer: labeled" in shown and "settings: cut 5, relaxed_cut 4" in shown
+    cut = json.loads(command("show", "p.json", "--json").out)["settings"]["cut"]
+    assert cut == json.loads(Path("p.json").read_text())["settings"]["cut"]
     asked = ("run", "sample/test", "--cases", "101,102", "--lm", "knn", "--stages", "align")
     assert command(*asked, "--program", "p.json", "--out", "own").code == 0
     half = command("run", "sample/dev", "--cases", "1,9", "--lm", "knn", "--program", "p.json", "--out", "half")
