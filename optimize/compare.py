@@ -112,6 +112,14 @@ class Comparison:
         """The notes that are flags of a row."""
         return [f"{row.label}: {flag}" for row in self.rows for flag in row.flags]
 
+    @property
+    def against(self) -> str:
+        """What the differences are from, in words; "" where nothing is compared."""
+        pairs = {row.label: row.against for row in self.rows if row.against}
+        if len(set(pairs.values())) < 2:
+            return "".join(f"differences are from {label}" for label in set(pairs.values()))
+        return "differences are of " + "; of ".join(f"{label} from {other}" for label, other in pairs.items())
+
     def row(self, label: str) -> Row:
         return next(r for r in self.rows if r.label == label)
 
@@ -253,6 +261,8 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
     hits = [f"{row.label} {row.took.cache_hits}" for row in rows if row.took.cache_hits]
     if hits:
         notes.append(f"replies from the cache are in no call, token or cost: {', '.join(hits)}")
+    if any(len(row.run.records) > len(cases) for row in rows):
+        notes.append("seconds are of whole runs, which answered more cases than are compared")
     judged = sum(row.difference(n) is not None for row in rows for n in SUBTASKS)
     if judged > 1:
         notes.append(

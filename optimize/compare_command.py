@@ -15,7 +15,7 @@ from optimize.compare import Comparison, compare
 from optimize.compare_html import write_page
 from optimize.compare_runs import Display, read_runs, run_programs
 from optimize.compare_tables import frame, markdown
-from program.state import load_program
+from program.state import BUILT_IN, load_program
 
 
 def compare_to_folder(
@@ -36,11 +36,14 @@ def compare_to_folder(
 ) -> Comparison:
     """Compare `programs`, run in `out`/runs, and `run_folders`; write comparison.csv, .md and .html to `out`.
 
+    A folder among `programs` is taken for a run folder: of `--runs DIR/*` the option takes only the first.
     `demo_cases` fill the demos of published program files, `options` are those of run_cases. Raises DataError, and
     what run_cases raises.
     """
     _make_folder(out)
-    loaded = [load_program(name, None, demo_cases) for name in programs]
+    finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
+    run_folders = [*run_folders, *map(Path, finished)]
+    loaded = [load_program(name, None, demo_cases) for name in programs if name not in finished]
     made = run_programs(loaded, lms, make_lm, cases, out / "runs", display=display, tell=tell, **options)
     compared = compare(
         cases, read_runs([*made, *run_folders]), baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources

@@ -59,7 +59,9 @@ def markdown(comparison: Comparison) -> str:
         "s",
         "notices",
     ]
-    lines = [f"# {comparison.data}, {len(comparison.cases)} cases", "", _md(header), _md(["---"] * len(header))]
+    told = "; ".join(filter(None, ["95 % intervals over cases", comparison.against]))
+    lines = [f"# {comparison.data}, {len(comparison.cases)} cases", "", f"{told}.", ""]
+    lines += [_md(header), _md(["---"] * len(header))]
     for row in comparison.rows:
         cells = ["<br>".join(cell(row, n)) for n in SUBTASKS]
         lines.append(_md([row_name(row, " **!**"), *cells, *took_cells(row)]))

@@ -103,12 +103,14 @@ def test_a_word_is_earned_by_an_interval_without_0_over_enough_cases(
     assert verdict(Difference((low + high) / 2, low, high, 0.0), cases) == word
 
 
-def test_better_and_worse_are_said_of_programs_that_are() -> None:
+def test_better_and_worse_are_said_of_programs_that_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     some = run_of("some", evidence=lambda c: [s.id for s in c.sentences])
     runs = [some, run_of("perfect", evidence=essential), run_of("none", evidence=lambda c: [])]
     compared = compare(TEST, runs)
     assert [compared.row(n).verdict(2) for n in ("some", "perfect", "none")] == ["", "better", "worse"]
     assert compare(TEST, runs, baseline="perfect").row("some").verdict(2) == "worse"
+    shown = outputs(compared, tmp_path, capsys)  # csv and json have a column for it
+    assert all("differences are from some" in shown[name] for name in ("terminal", "markdown", "html"))
 
 
 def test_every_baseline_is_a_row_or_a_program_with_the_same_lm() -> None:
@@ -118,6 +120,9 @@ def test_every_baseline_is_a_row_or_a_program_with_the_same_lm() -> None:
     runs.append(replace(run_of("extractive", lm=None), label="extractive"))
     rows = {r.label: r.against for r in compare(TEST, runs).rows}
     assert rows == {"p, x": None, "p, y": None, "q, x": "p, x", "q, y": "p, y", "extractive": "p, x"}
+    assert (
+        compare(TEST, runs).against == "differences are of q, x from p, x; of q, y from p, y; of extractive from p, x"
+    )
     assert compare(TEST, runs, baseline="q").row("p, y").against == "q, y"
     assert compare(TEST, runs, baseline="p, x").row("p, y").against == "p, x"
     assert compare(TEST, runs[:2]).row("p, y").against == "p, x"
@@ -204,6 +209,8 @@ def test_what_it_took_is_counted_over_the_compared_cases() -> None:
     took = compare(TEST[:4], [run_of("a")]).rows[0].took
     assert (took.calls, took.tokens_in, took.tokens_out, took.seconds) == (20, 400, 40, 3.5)
     assert took.cost == pytest.approx(0.04)
+    assert any(note.startswith("seconds are of whole runs") for note in compare(TEST[:4], [run_of("a")]).notes)
+    assert not any(note.startswith("seconds") for note in compare(TEST, [run_of("a")]).notes)
     unpriced = run_of("a")
     unpriced.records["101"].usage["cost"] = None
     assert compare(TEST[:4], [unpriced]).rows[0].took.cost is None

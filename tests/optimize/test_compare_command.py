@@ -109,6 +109,8 @@ def test_run_folders_are_taken_as_they_are(command: Command, optimised: Path) ->
     assert [(r["row"], r["against"], r["flags"]) for r in rows] == [("zero_shot", None, []), ("mine", "zero_shot", [])]
     assert {p: p.read_bytes() for p in Path().glob("[ab]/*") if p.is_file()} == before
     assert "only here" in Path("c/comparison.html").read_text()
+    same = command("compare", "sample/test", "--runs", "a", "b", "--cases", "101-106", "--json", "--out", "c")
+    assert same.code == 0 and json.loads(same.out)["rows"] == rows  # as a shell fills in `--runs *`
     Path("b/program.json").unlink()
     assert read_runs([Path("b")])[0].unknown == "the program mine.json cannot be read any more"
 
