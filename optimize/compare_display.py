@@ -18,8 +18,8 @@ STYLE = {BETTER: "bold green", WORSE: "bold red"}
 def print_comparison(comparison: Comparison) -> None:
     """Two tables, then the notes, on stdout."""
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    told = [f"{comparison.data}, {len(comparison.cases)} cases, 95 % intervals over cases", comparison.against]
-    console.print(escape("; ".join(filter(None, told))))
+    title = [f"{comparison.data}, {len(comparison.cases)} cases, 95 % intervals over cases", comparison.against]
+    console.print(escape("; ".join(filter(None, title))))
     scores = Table("program", *(heading(comparison, n) for n in SUBTASKS), box=None, pad_edge=False)
     for row in comparison.rows:
         scores.add_row(escape(row_name(row, " (!)")), *(_cell(row, n) for n in SUBTASKS))
