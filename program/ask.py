@@ -20,6 +20,7 @@ from dspy.utils.exceptions import (
 from program.adapter import TellingJSONAdapter
 from program.lm import accepts_temperature
 from program.lm.ledger import budget_error
+from program.lm.metered import REFUSED
 from program.settings import PipelineSettings
 from program.types import Notice, StageName
 
@@ -92,7 +93,9 @@ def _attempt(
 
 
 def describe_error(error: BaseException) -> str:
-    """An LM error without its text, which can quote the prompt: class and status."""
+    """An LM error in words of ours: its own text can quote the prompt, so else class and status."""
+    if isinstance(error, LMError) and error.provider_code == REFUSED:
+        return str(error.message)
     status = getattr(error, "status", None)
     return type(error).__name__ + (f" (HTTP {status})" if status else "")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from program.lm.cache import configure_cache, keep_replies_in_memory
 from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
-from program.lm.policy import LMConfigError, is_loopback, local_only_asked, without_userinfo
+from program.lm.policy import LMConfigError, is_loopback, keys_in_reach, local_only_asked, without_userinfo
 
 # DSPy would otherwise fetch its list of models at first use: prices would change from day to day, and --local-only
 # would be broken.
@@ -124,7 +125,7 @@ def make_lm(
         budget=budget,
         record=record,
         notes=notes,
-        secret=api_key,
+        secrets=keys_in_reach(api_key),
         num_retries=num_retries,
         cache=cache and record is None,
         **{key: value for key, value in settings.items() if value is not None},
@@ -139,7 +140,7 @@ def metered_lm(
     budget: Budget | None = None,
     record: str | Path | None = None,
     notes: list[str] | None = None,
-    secret: str | None = None,
+    secrets: Sequence[str] = (),
     **settings: Any,
 ) -> dspy.LM:
     """A dspy.LM over any backend, wrapped as every LM of this program is; `settings` are dspy.LM's own."""
@@ -148,7 +149,7 @@ def metered_lm(
         from program.lm.replay import Recorder
 
         on_reply = Recorder(Path(record)).append
-    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secret)
+    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secrets)
     # DSPy's cache key leaves out the engine and its endpoint. `metadata` is in the key and the engine takes it out
     # of the request, so two servers under one model name never share an answer.
     endpoint = without_userinfo(backend.endpoint) if backend.endpoint else "this process"

@@ -52,7 +52,7 @@ def gemini_backend(
     else:
         api_key = api_key or next((os.environ[key] for key in KEYS if os.environ.get(key)), None)
         if not api_key:
-            raise LMConfigError(f"{name} needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or pass --api-key")
+            raise LMConfigError(f"{name} needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY")
     provider = "vertex" if vertex else "gemini"
     note = retirement_note(name, provider, model)
     return Backend(

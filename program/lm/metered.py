@@ -6,7 +6,7 @@ import json
 import random
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from program.lm.ledger import Budget, Count, Ledger, Need, Price, Tokens
 MAX_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
 BYTES_PER_TOKEN = 3  # English clinical text has 4 and more, so a prompt counted so is not counted short
 FREE = Price(0, 0)
+REFUSED = "archehr"  # the provider_code of an error whose text is ours and quotes nothing
 UNLIMITED_REPLY = 2048  # tokens set aside for a reply without max_tokens, until a longer one has been seen
 
 
@@ -57,7 +58,7 @@ class MeteredEngine:
         ledger: Ledger,
         budget: Budget | None = None,
         on_reply: Callable[[lm15.Request, lm15.Response], None] | None = None,
-        secret: str | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
         self.backend = backend
         self.ledger = ledger
@@ -67,7 +68,7 @@ class MeteredEngine:
         self.supports_function_calling = False
         self.supported_params = backend.params
         self._on_reply = on_reply
-        self._secret = secret
+        self._secrets = secrets
         self._attempts = threading.local()
         self._longest_reply = UNLIMITED_REPLY
 
@@ -161,12 +162,14 @@ class MeteredEngine:
             )
         if response.finish_reason == "length":
             # The one lm15 error whose `partial` usage DSPy counts; it is neither retried nor parsed.
-            raise lm15.StreamAssemblyError("the reply was cut at the token limit; raise --max-tokens", partial=response)
+            told = "the reply was cut at the token limit; raise --max-tokens"
+            raise lm15.StreamAssemblyError(told, partial=response, provider_code=REFUSED)
         if response.finish_reason == "content_filter":
             reason = (response.provider_data or {}).get("block_reason", "content filter")
-            raise lm15.InvalidRequestError(f"the provider blocked the reply: {reason}", provider=provider)
+            told = f"the provider blocked the reply: {reason}"
+            raise lm15.InvalidRequestError(told, provider=provider, provider_code=REFUSED)
         if response.finish_reason == "error" or not (response.message.text or "").strip():
-            raise lm15.ServerError("the reply was empty", provider=provider)
+            raise lm15.ServerError("the reply was empty", provider=provider, provider_code=REFUSED)
 
     def _told(self, exc: Exception, attempt: int, prompt: str) -> Exception:
         """The error to raise: with the time that DSPy is to wait before the next attempt, without prompt or key."""
@@ -178,7 +181,7 @@ class MeteredEngine:
         asked = exc.retry_after
         # Full jitter over the upper half: workers refused together do not come back together.
         exc.retry_after = min(asked, MAX_WAIT) if asked is not None else min(2.0**attempt, MAX_WAIT) * _jitter()
-        exc.message = safe_message(exc.message, prompt, self._secret)
+        exc.message = safe_message(exc.message, prompt, self._secrets)
         exc.args = (exc.message,)
         return exc
 
@@ -231,9 +234,9 @@ def is_version_of(answered: str, asked: str) -> bool:
     return re.fullmatch(re.escape(asked) + r"(-\d+)*", answered) is not None
 
 
-def safe_message(message: str, prompt: str, secret: str | None = None) -> str:
-    """A server's error text, cut to 300 characters, without the key and withheld where it quotes the prompt."""
-    if secret:
+def safe_message(message: str, prompt: str, secrets: Sequence[str] = ()) -> str:
+    """A server's error text, cut to 300 characters, without keys and withheld where it quotes the prompt."""
+    for secret in secrets:
         message = message.replace(secret, "[key]")
     words, told = message.split(), " ".join(prompt.split())
     if any(" ".join(words[i : i + 4]) in told for i in range(len(words) - 3)):

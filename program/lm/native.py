@@ -113,7 +113,7 @@ def _provider_backend(
         refuse_remote(name, endpoint)
     keys = known.access.env_keys if known and not known.hosted else ()
     if keys and not api_key and not any(os.environ.get(key) for key in keys):
-        raise LMConfigError(f"{name} needs a key: set {' or '.join(keys)}, or pass --api-key")
+        raise LMConfigError(f"{name} needs a key: set {' or '.join(keys)}")
     config = lm15.RouterConfig(
         api_keys={route.provider: api_key} if api_key else None,
         base_urls={route.provider: endpoint} if api_base else None,

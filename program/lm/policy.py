@@ -53,6 +53,13 @@ def refuse_remote(name: str, endpoint: str) -> None:
     )
 
 
+def keys_in_reach(api_key: str | None) -> list[str]:
+    """The key given and those in the environment, which a server may echo and no message may show. Stand-ins of a
+    few letters are none: they are in any text."""
+    found = (api_key, *(value for name, value in os.environ.items() if name.upper().endswith("_API_KEY")))
+    return [key for key in found if key and len(key) >= 8]
+
+
 def without_userinfo(url: str) -> str:
     """`url` without user name, password, query and fragment, which may be secrets."""
     try:

@@ -11,11 +11,12 @@ import pytest
 from dspy.utils import DummyLM
 
 from data.shared_task import read_cases
+from program.lm import make_lm
 from program.pipeline import GroundedQA
 from program.run import CREDENTIALED, run_cases
 from program.state import load_program
 from tests.fake_lm import asked, fake_lm
-from tests.stub_server import answer_stage
+from tests.stub_server import Reply, StubServer, answer_stage
 
 CASES = read_cases("sample/test")[:3]
 MINE = [replace(c, narrative=c.narrative + " Please help.") for c in CASES]
@@ -87,6 +88,25 @@ def test_two_runs_of_one_lm_are_counted_apart() -> None:
         assert (usage["calls"], usage["cache_hits"]) == (3 * calls, 3 * hits)
         assert {(r.usage["calls"], r.usage["cache_hits"]) for r in result.records} == {(calls, hits)}
     assert one.ledger.totals()["calls"] == one.ledger.totals()["cache_hits"] == 15
+
+
+@pytest.mark.parametrize(
+    ("reply", "detail"),
+    [
+        (Reply('{"quest', finish="length"), "the reply was cut at the token limit; raise --max-tokens"),
+        (Reply("", finish="content_filter"), "the provider blocked the reply: "),
+        (Reply(""), "the reply was empty"),
+        (Reply(status=400, message="bad: Why was it given?"), "LMInvalidRequestError (HTTP 400)"),
+    ],
+)
+@pytest.mark.parametrize("wire", ["openai", "gemini"])
+def test_a_notice_says_why_the_lm_failed_and_quotes_no_server(wire: str, reply: Reply, detail: str) -> None:
+    name = "openai/m" if wire == "openai" else "gemini/gemini-3.8-flash"
+    with StubServer(lambda received: reply) as server:
+        one = make_lm(name, api_base=getattr(server, wire), api_key="k", num_retries=0)
+        result = run_cases(CASES[:1], load_program("zero_shot"), one, stages={"reformulate"})
+    (notice,) = result.records[0].notices
+    assert notice["kind"] == "lm_failed" and notice["detail"].startswith(detail)
 
 
 def test_an_lm_that_is_not_ours_and_has_no_engine_will_do(tmp_path: Path) -> None:

@@ -184,11 +184,24 @@ def test_neither_note_text_nor_key_is_logged_at_any_level(
     assert KEY not in caplog.text
 
 
+@pytest.mark.parametrize("wire", ["openai", "gemini"])
+def test_a_key_from_the_environment_that_the_server_echoes_is_not_shown(
+    wire: str, ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, key = ("gemini/gemini-3.8-flash", "GEMINI_API_KEY") if wire == "gemini" else ("groq/m", "GROQ_API_KEY")
+    monkeypatch.setenv(key, KEY)
+    with StubServer(lambda received: Reply(status=401, message=f"wrong key: {KEY}.")) as server:
+        with pytest.raises(dspy.LMAuthError, match=r"wrong key: \[key\]\.") as caught:
+            ask(make_lm(name, api_base=getattr(server, wire)))
+        assert KEY in str(server.received[0].headers)
+    assert KEY not in str(caught.value)
+
+
 def test_a_server_message_that_quotes_the_prompt_is_withheld() -> None:
     prompt = f"Score.\n\n[1] {SECRET_TEXT}"
     assert "Marguerite" not in safe_message("bad input: patient Marguerite\n was  given 40 mg", prompt)
     assert safe_message("model not found, try another one", prompt) == "model not found, try another one"
-    assert safe_message(f"key {KEY} refused", prompt, KEY) == "key [key] refused"
+    assert safe_message(f"key {KEY} refused", prompt, [KEY]) == "key [key] refused"
     assert len(safe_message("x " * 999, prompt)) <= 300
 
 
