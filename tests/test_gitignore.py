@@ -21,8 +21,8 @@ def ignored(path: str) -> bool:
     [
         "mine/archehr-qa.xml", "mine/archehr-qa_key.json", "r/predictions.jsonl", "anything/run.json", "x/report.html",
         "x/scores.json", "x/program.json", "p.json", "deep/er/p.json", "p.json.work/00/cache.db", "x/comparison.csv",
-        "x/comparison.html", "x/comparison.md", "calls.jsonl", "r/cache/003/cache.db", "runs/sample-test-extractive/lock",
-        "r/submission_subtask_2.json",
+        "x/comparison.html", "x/comparison.md", "calls.jsonl", "r/cache/003/cache.db",
+        "runs/sample-test-extractive/lock", "r/submission_subtask_2.json",
     ],
 )  # fmt: skip
 def test_data_and_what_is_made_of_it_is_ignored(path: str) -> None:
