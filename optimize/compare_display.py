@@ -20,7 +20,10 @@ def print_comparison(comparison: Comparison) -> None:
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     title = [f"{comparison.data}, {len(comparison.cases)} cases, 95 % intervals over cases", comparison.against]
     console.print(escape("; ".join(filter(None, title))))
-    scores = Table("program", *(heading(comparison, n) for n in SUBTASKS), box=None, pad_edge=False)
+    scores = Table(box=None, pad_edge=False)
+    scores.add_column("program", overflow="fold")
+    for n in SUBTASKS:
+        scores.add_column(heading(comparison, n))
     for row in comparison.rows:
         scores.add_row(escape(row_name(row, " (!)")), *(_cell(row, n) for n in SUBTASKS))
         scores.add_row()

@@ -30,7 +30,7 @@ def write_page(comparison: Comparison, path: Path) -> None:
         cell=cell,
         took=took_cells,
         signed=signed,
-        plots=plots(comparison),
+        plots=plots(comparison, letters),
         plot_width=WIDTH,
         cases=[_case(found) for found in case_differences(comparison)],
         prompts=prompt_differences(comparison),

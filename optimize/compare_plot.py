@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from metrics.intervals import Interval
@@ -11,6 +11,7 @@ from optimize.compare_tables import heading
 from optimize.compare_tables import signed as signed_points
 
 WIDTH, LEFT, RIGHT = 360, 10, 350  # of one plot, and of its axis, in SVG units
+LONGEST = 30  # characters of a label that leave room for its interval
 ROW, TOP, BOTTOM = 38, 6, 26
 
 
@@ -41,8 +42,13 @@ class Plot:
         return TOP + ROW * len(self.marks) + BOTTOM
 
 
-def plots(comparison: Comparison) -> list[tuple[str, list[Plot]]]:
-    """(heading, plots) per subtask that was scored: the scores and, where something is compared, the differences."""
+def plots(comparison: Comparison, letters: Mapping[str, str]) -> list[tuple[str, list[Plot]]]:
+    """(heading, plots) per subtask that was scored: the scores and, where something is compared, the differences.
+
+    Rows are called by their labels or, where one is too long, by their letters.
+    """
+    longest = max(len(f"{row.label} − {row.against}" if row.against else row.label) for row in comparison.rows)
+    names = letters if longest > LONGEST else {label: label for label in letters}
     found = []
     for subtask in SUBTASKS:
         scored = [(row, main[1]) for row in comparison.rows if (main := row.main(subtask))]
@@ -50,17 +56,24 @@ def plots(comparison: Comparison) -> list[tuple[str, list[Plot]]]:
         if not scored:
             continue
         name = heading(comparison, subtask)
-        drawn = [_plot(f"{name}, 95 % intervals", scored, 0.0, 100.0, subtask, signed=False)]
+        drawn = [_plot(f"{name}, 95 % intervals", scored, 0.0, 100.0, subtask, names, signed=False)]
         if compared:
             reach = max(10.0, *(max(abs(d.low), abs(d.high)) for _, d in compared))
             reach = 10 * -(-reach // 10)
-            drawn.append(_plot(f"{name}, difference in points", compared, -reach, reach, subtask, signed=True))
+            drawn.append(_plot(f"{name}, difference in points", compared, -reach, reach, subtask, names, signed=True))
         found.append((name, drawn))
     return found
 
 
 def _plot(
-    title: str, rows: Sequence[tuple[Row, Interval]], least: float, most: float, subtask: int, *, signed: bool
+    title: str,
+    rows: Sequence[tuple[Row, Interval]],
+    least: float,
+    most: float,
+    subtask: int,
+    names: Mapping[str, str],
+    *,
+    signed: bool,
 ) -> Plot:
     def at(value: float) -> float:
         shown = min(max(value, least), most)  # MEDCON and BERTScore may leave 0-100
@@ -69,7 +82,7 @@ def _plot(
     words = signed_points if signed else "{:.1f}".format
     marks = [
         Mark(
-            f"{row.label} − {row.against}" if signed else row.label,
+            f"{names[row.label]} − {names[str(row.against)]}" if signed else names[row.label],
             f"{words(i.value)} ({words(i.low)} to {words(i.high)})",
             row.verdict(subtask) if signed else "",
             TOP + ROW * n + 26.0,

@@ -77,7 +77,9 @@ def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     flat = [
         {
             **_flat("settings", run.manifest.get("settings") or {}),
-            **_flat("lm", run.manifest.get("lm") or {}),
+            **_flat(
+                "lm", {k: v for k, v in (run.manifest.get("lm") or {}).items() if k != "model"}
+            ),  # the label says it
             **_flat("versions", run.manifest.get("versions") or {}),
             "stages": ", ".join(run.manifest.get("stages") or ()),
         }

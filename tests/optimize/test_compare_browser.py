@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,20 @@ def test_the_plots_are_drawn_inside_their_frames(opened: Any) -> None:
     assert outside == 0
     box = all_of(opened, "svg")[0].rect
     assert box["width"] > 200 and box["height"] > 100
+
+
+def test_long_names_do_not_run_into_their_intervals(browser: Any, tmp_path: Path) -> None:
+    lms = ("gemini/gemini-3.8-flash", "openai/meta-llama/Llama-3.3-70B-Instruct")
+    runs = [replace(run_of(p, lm={"model": lm}), label=f"{p}, {lm}") for p in ("handwritten", "mine") for lm in lms]
+    write_page(compare(TEST, runs), tmp_path / "grid.html")
+    browser.get((tmp_path / "grid.html").as_uri())
+    overlapping = browser.execute_script(
+        """return [...document.querySelectorAll("svg .mark-row")].filter((row) => {
+          const [name, words] = [...row.querySelectorAll("text")].map((e) => e.getBBox());
+          return name.x + name.width > words.x;
+        }).length"""
+    )
+    assert len(all_of(browser, "svg .mark-row")) == 4 * (4 + 2) and overlapping == 0
 
 
 def test_cases_are_filtered_by_words_and_by_whether_they_differ(opened: Any) -> None:
