@@ -11,7 +11,15 @@ from typing import Any
 
 from program.lm.cache import configure_cache, keep_replies_in_memory
 from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
-from program.lm.policy import LMConfigError, is_loopback, keys_in_reach, local_only_asked, without_userinfo
+from program.lm.policy import (
+    LMConfigError,
+    check_address,
+    check_numbers,
+    is_loopback,
+    keys_in_reach,
+    local_only_asked,
+    without_userinfo,
+)
 
 # DSPy would otherwise fetch its list of models at first use: prices would change from day to day, and --local-only
 # would be broken.
@@ -95,6 +103,8 @@ def make_lm(
     keep_replies_in_memory()
     if reasoning is not None and reasoning not in REASONING:
         raise LMConfigError(f"--reasoning {reasoning}: give one of {', '.join(REASONING)}")
+    check_numbers(zero=False, timeout=timeout, max_tokens=max_tokens, context=context, threads=threads)
+    check_numbers(zero=True, retries=num_retries)
     backend = _backend(
         name,
         api_base=api_base,
@@ -106,6 +116,8 @@ def make_lm(
         accept_model_version=accept_model_version,
         safety=safety,
     )
+    if api_base is not None:
+        check_address(api_base)
     if budget is not None:
         backend = _priced(name, backend, budget)
     notes = [*backend.notes]
@@ -231,6 +243,10 @@ def in_process(engine: Engine, **fields: Any) -> Backend:
 
 def _priced(name: str, backend: Backend, budget: Budget) -> Backend:
     """With the prices that the user gave; refused where a cost limit could not be kept."""
+    check_numbers(zero=True, max_calls=budget.max_calls, max_tokens_total=budget.max_tokens_total)
+    check_numbers(zero=True, max_cost=budget.max_cost, price_in=budget.price_in, price_out=budget.price_out)
+    if (budget.price_in is None) != (budget.price_out is None):
+        raise LMConfigError("--price-in and --price-out: give both or neither")
     if budget.price_in is not None and budget.price_out is not None and backend.endpoint is not None:
         return replace(backend, price=Price(budget.price_in, budget.price_out))
     if budget.max_cost is not None and backend.price is None:

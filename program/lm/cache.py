@@ -41,7 +41,7 @@ def configure_cache(folder: Path) -> None:
     except (OSError, sqlite3.Error) as exc:
         why = getattr(exc, "strerror", None) or exc
         raise DataError(
-            f"{folder}: the cache folder cannot be written or read ({why}); free space, remove it, or choose another with "
-            "ARCHEHR_CACHE"
+            f"{folder}: the cache folder cannot be written or read ({why}); free space, remove it, or choose another "
+            "with ARCHEHR_CACHE"
         ) from None
     _decided = True

@@ -1,9 +1,10 @@
-"""Where an LM may be reached: the loopback test and the refusals of --local-only."""
+"""What make_lm refuses: addresses and numbers that will not do, and with --local-only every way off this machine."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
+from math import inf
 from urllib.parse import urlsplit
 
 from data.case import DataError
@@ -51,6 +52,24 @@ def refuse_remote(name: str, endpoint: str) -> None:
         f"--local-only: {name} is reached at {place}; use a server on this machine (--api-base "
         "http://127.0.0.1:PORT/v1), gguf:PATH, or no LM at all"
     )
+
+
+def check_address(api_base: str) -> None:
+    """Raise LMConfigError unless `api_base` is a whole address without user name and password, which no engine
+    sends."""
+    try:
+        parts = urlsplit(api_base)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise LMConfigError("--api-base: give a whole address, such as http://127.0.0.1:8000/v1, without a password")
+
+
+def check_numbers(*, zero: bool, **given: float | None) -> None:
+    """Raise LMConfigError for the first of the `given` that is not a number above zero, or zero where that may be."""
+    for name, value in given.items():
+        if value is not None and not (0 < value < inf or (zero and value == 0)):
+            raise LMConfigError(f"--{name.replace('_', '-')} {value}: must be {'0 or more' if zero else 'above 0'}")
 
 
 def keys_in_reach(api_key: str | None) -> list[str]:

@@ -12,7 +12,7 @@ import dspy
 import pytest
 
 from data.case import DataError
-from program.lm import LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
+from program.lm import Budget, LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
 from program.lm.metered import is_version_of
 from program.lm.prices import find_price, retirement_note
 from tests.fake_lm import fake_lm
@@ -88,6 +88,38 @@ def test_what_will_not_do_is_one_line_with_a_remedy(name: str, settings: dict, r
         make_lm(name, **settings)
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value, DataError)
+
+
+@pytest.mark.parametrize("api_base", ["127.0.0.1:9/v1", "localhost", "ftp://h/v1", "http://", "http://["])
+def test_half_an_address_is_refused(api_base: str) -> None:
+    with pytest.raises(LMConfigError, match="whole address"):
+        make_lm("openai/m", api_base=api_base)
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
+    with pytest.raises(LMConfigError, match="without a password") as caught:
+        make_lm("openai/m", api_base="http://user:hunter2@127.0.0.1:9/v1")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["timeout", "max_tokens", "context", "threads", "num_retries"])
+def test_numbers_out_of_range_are_refused(name: str, value: float) -> None:
+    with pytest.raises(LMConfigError, match=f"--{name.removeprefix('num_').replace('_', '-')} {value}: must be"):
+        make_lm("openai/m", api_base="http://127.0.0.1:9/v1", **{name: value})
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["max_calls", "max_tokens_total", "max_cost", "price_in", "price_out"])
+def test_limits_out_of_range_are_refused(name: str, value: float) -> None:
+    with pytest.raises(LMConfigError, match=f"--{name.replace('_', '-')} {value}: must be 0 or more"):
+        make_lm("knn", budget=Budget(**{name: value}))
+
+
+@pytest.mark.parametrize("name", ["price_in", "price_out"])
+def test_one_price_alone_is_refused_rather_than_ignored(name: str) -> None:
+    with pytest.raises(LMConfigError, match="both or neither"):
+        make_lm("openai/m", api_base="http://127.0.0.1:9/v1", budget=Budget(**{name: 3}))
 
 
 SERVER_ERRORS = [
