@@ -110,8 +110,8 @@ def compare(
     Each is run with each LM in its own folder below --out, which the same command resumes.
     """
     from metrics.tables import Resources
-    from optimize.compare_command import compare_to_folder
     from optimize.compare_display import print_comparison
+    from optimize.compare_runs import compare_to_folder
     from optimize.compare_tables import records_json
     from program.display import RunDisplay, default_folder
 

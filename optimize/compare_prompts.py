@@ -23,7 +23,7 @@ class DemoDifference:
 
 
 @dataclass(frozen=True)
-class StagePrompt:
+class StageDifference:
     """One stage of one program beside its baseline. `instructions` are (sign, line) pairs, with " " for a line both
     have, "+" for one only this program has, "-" for one only the baseline has; `tokens` are estimated, before a case
     is filled in."""
@@ -40,7 +40,7 @@ class StagePrompt:
         return all(sign == " " for sign, _ in self.instructions)
 
 
-def prompt_differences(comparison: Comparison) -> dict[StageName, list[StagePrompt]]:
+def prompt_differences(comparison: Comparison) -> dict[StageName, list[StageDifference]]:
     """Stage -> one entry per row that has prompts."""
     runs = {row.label: row.run for row in comparison.rows}
     asked = [row for row in comparison.rows if row.run.file]
@@ -49,7 +49,7 @@ def prompt_differences(comparison: Comparison) -> dict[StageName, list[StageProm
     }
 
 
-def _stage(stage: StageName, run: ProgramRun, base: ProgramRun | None) -> StagePrompt:
+def _stage(stage: StageName, run: ProgramRun, base: ProgramRun | None) -> StageDifference:
     assert run.file is not None
     comparable = base if base and base.file else None
     ours = run.file.stages[stage]
@@ -61,7 +61,7 @@ def _stage(stage: StageName, run: ProgramRun, base: ProgramRun | None) -> StageP
         )
         for i, demo in enumerate(ours.demos)
     ]
-    return StagePrompt(
+    return StageDifference(
         run.label,
         comparable.label if comparable else None,
         prompt_tokens(to_program(run.file), stage),

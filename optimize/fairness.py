@@ -77,15 +77,13 @@ def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     flat = [
         {
             **_flat("settings", run.manifest.get("settings") or {}),
-            **_flat(
-                "lm", {k: v for k, v in (run.manifest.get("lm") or {}).items() if k != "model"}
-            ),  # the label says it
+            **_flat("lm", run.manifest.get("lm") or {}),
             **_flat("versions", run.manifest.get("versions") or {}),
             "stages": ", ".join(run.manifest.get("stages") or ()),
         }
         for run in runs
     ]
-    names = dict.fromkeys(name for settings in flat for name in settings)
+    names = dict.fromkeys(name for settings in flat for name in settings if name != "lm.model")  # the labels say it
     values = {name: [settings.get(name, "-") for settings in flat] for name in names}
     return {name: found for name, found in values.items() if len({*found} - {"-"}) > 1}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
@@ -17,45 +17,41 @@ from program.score_sentences import select_evidence
 from program.settings import PipelineSettings
 from program.types import StageName
 
+if TYPE_CHECKING:
+    from optimize.search import Options
+
 
 def write_instructions(
-    optimizer: str,
+    options: Options,
     stage: StageName,
     base: GroundedQA,
     cases: Sequence[Case],
     answering: Answering,
     teacher: Answering,
-    *,
-    rounds: int,
-    demos: int,
-    token_budget: int,
-    seed: int,
 ) -> StagePrompt:
     """What MIPROv2 ("mipro") or GEPA ("gepa") makes of a stage: half of `cases` to learn from, half to choose on.
 
-    `rounds` bounds the search: MIPROv2 tries that many instructions and demo sets, GEPA evaluates on all cases that
-    often. The teacher proposes; it is shown the cases, so its instructions may hold their text. Raises DataError for
-    fewer than 2 cases or without optuna, and what an LM call may raise.
+    `options.candidates` bounds the search: MIPROv2 tries that many instructions and demo sets, GEPA evaluates on all
+    cases that often. The teacher proposes; it is shown the cases, so its instructions may hold their text. Raises
+    DataError for fewer than 2 cases or without optuna, and what an LM call may raise.
 
     DSPy's own evaluation, which both use, asks again for a reply that takes over two minutes.
     """
     taught = {c.id: c for c in cases if has_gold(stage, c)}
-    order = shuffled(list(taught), seed, 0)
+    order = shuffled(list(taught), options.seed, 0)
     if len(order) < 2:
-        raise DataError(f"--optimizer {optimizer}: stage {stage} has {len(order)} labelled cases, and needs 2")
+        raise DataError(f"--optimizer {options.optimizer}: stage {stage} has {len(order)} labelled cases, and needs 2")
     examples = [_example(stage, taught[i]) for i in order]
     train, val = examples[: len(order) // 2], examples[len(order) // 2 :]
     module = getattr(base, stage)
     blank = type(module)(module.settings.model_copy(update={"ask_again": False}))
     task = StageTask(stage, blank, list(taught.values()))
     with quiet(task.failure), dspy.context(lm=answering.lm, adapter=dspy.JSONAdapter(), disable_history=True):
-        if optimizer == "mipro":
-            made = _mipro(task, train, val, answering, teacher, base.settings, rounds, demos, seed)
-        else:
-            made = _gepa(task, train, val, answering, teacher, base.settings, rounds, seed)
+        search = _mipro if options.optimizer == "mipro" else _gepa
+        made = search(options, task, train, val, answering, teacher, base.settings)
     predict = made.module.predict
     found = [make_demo(stage, _source(d, taught), "bootstrapped", dict(d)) for d in predict.demos]
-    return StagePrompt(fitting(found, demos, token_budget), predict.signature.instructions)
+    return StagePrompt(fitting(found, options.demos, options.token_budget), predict.signature.instructions)
 
 
 def _example(stage: StageName, case: Case) -> dspy.Example:
@@ -68,15 +64,13 @@ def _source(demo: Mapping[str, Any], cases: Mapping[str, Case]) -> str:
 
 
 def _mipro(
+    options: Options,
     task: StageTask,
     train: list[dspy.Example],
     val: list[dspy.Example],
     answering: Answering,
     teacher: Answering,
     settings: PipelineSettings,
-    rounds: int,
-    demos: int,
-    seed: int,
 ) -> StageTask:
     try:
         import optuna
@@ -94,26 +88,27 @@ def _mipro(
         prompt_model=teacher.lm,
         task_model=answering.lm,
         teacher_settings={"lm": teacher.lm},
-        max_bootstrapped_demos=demos,
+        max_bootstrapped_demos=options.demos,
         max_labeled_demos=0,
         auto=None,
-        num_candidates=rounds,
+        num_candidates=options.candidates,
         num_threads=answering.workers,
         max_errors=1,
-        seed=seed,
+        seed=options.seed,
     )
-    return optimiser.compile(task, trainset=train, valset=val, num_trials=rounds, minibatch=False, seed=seed)
+    return optimiser.compile(
+        task, trainset=train, valset=val, num_trials=options.candidates, minibatch=False, seed=options.seed
+    )
 
 
 def _gepa(
+    options: Options,
     task: StageTask,
     train: list[dspy.Example],
     val: list[dspy.Example],
     answering: Answering,
     teacher: Answering,
     settings: PipelineSettings,
-    rounds: int,
-    seed: int,
 ) -> StageTask:
     def metric(
         gold: dspy.Example, pred: dspy.Prediction, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
@@ -123,11 +118,11 @@ def _gepa(
 
     optimiser = dspy.GEPA(
         metric=metric,
-        max_metric_calls=rounds * (len(train) + len(val)),
+        max_metric_calls=options.candidates * (len(train) + len(val)),
         reflection_lm=teacher.lm,
         use_merge=False,  # merging joins the lineages of several predictors; here is one
         num_threads=answering.workers,
-        seed=seed,
+        seed=options.seed,
     )
     return optimiser.compile(task, trainset=train, valset=val)
 

@@ -71,18 +71,7 @@ def propose(
         written = {}
         for stage in options.stages:
             answering.tell(f"{options.optimizer}: {stage}")
-            written[stage] = write_instructions(
-                options.optimizer,
-                stage,
-                base,
-                cases,
-                answering,
-                teacher,
-                rounds=options.candidates,
-                demos=options.demos,
-                token_budget=options.token_budget,
-                seed=options.seed,
-            )
+            written[stage] = write_instructions(options, stage, base, cases, answering, teacher)
         return [written]
     return draw(options, pool, cases)
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import dspy
 
 from data.case import Case, DataError
-from optimize.files import note_models, program_file
+from optimize.files import note_models, program_file, published
 from optimize.folds import Answering
 from optimize.optimize import Optimised, optimize
-from optimize.publish import published
 from optimize.search import OPTIMIZERS, Options
 from program.batch import Interrupted
 from program.lm.cache import configure_cache

@@ -14,8 +14,7 @@ import dspy
 import pytest
 
 from data.shared_task import read_cases
-from optimize.compare_command import compare_to_folder
-from optimize.compare_runs import read_runs
+from optimize.compare_runs import compare_to_folder, read_runs
 from optimize.demos import labelled_demos
 from program.display import RunDisplay
 from program.lm import Budget, BudgetExceeded, in_process, metered_lm

@@ -12,6 +12,7 @@ from data.case import DataError
 from data.shared_task import read_cases
 from optimize.folds import Answering, StagePrompt
 from optimize.instructions import write_instructions
+from optimize.search import Options
 from program.gold import gold_demo
 from program.lm import Budget, BudgetExceeded
 from program.lm.metered import prompt_text
@@ -23,9 +24,9 @@ FEW = read_cases("sample/dev")[:6]
 
 
 def written(optimizer: str, stage: StageName, lm: Any, **more: Any) -> StagePrompt:
-    choices = {"rounds": 3, "demos": 2, "token_budget": 6000, "seed": 0} | more
+    options = Options(optimizer, **{"candidates": 3, "demos": 2} | more)
     answering = Answering(lm, workers=2)
-    return write_instructions(optimizer, stage, GroundedQA(), FEW, answering, answering, **choices)
+    return write_instructions(options, stage, GroundedQA(), FEW, answering, answering)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -100,6 +101,5 @@ def test_mipro_without_optuna_says_what_to_install(monkeypatch: pytest.MonkeyPat
 
 def test_too_few_cases() -> None:
     lm = Answering(gold_lm(FEW))
-    choices = {"rounds": 2, "demos": 1, "token_budget": 6000, "seed": 0}
     with pytest.raises(DataError, match="1 labelled cases"):
-        write_instructions("gepa", "align", GroundedQA(), FEW[:1], lm, lm, **choices)
+        write_instructions(Options("gepa"), "align", GroundedQA(), FEW[:1], lm, lm)

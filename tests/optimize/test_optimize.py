@@ -14,8 +14,8 @@ import pytest
 from data.case import Case, DataError
 from data.shared_task import read_cases
 from metrics.intervals import Difference
+from optimize.files import SHARED_WORDS
 from optimize.optimize import Optimised
-from optimize.publish import SHARED_WORDS
 from optimize.report import gain_in_words, report
 from optimize.scores import parse_weights
 from optimize.search import OPTIMIZERS, Options
