@@ -123,8 +123,8 @@ def run(
             tell=say,
         )
     print_run(result, as_json=json)
-    if result.manifest["sessions"][-1].get("lm_never_answered"):
-        say("no LM call succeeded: every answer of this run is a fallback, not the LM's; see the notices")
+    if (why := result.why_lm_never_answered()) is not None:
+        say(f"no LM call succeeded ({why}): all answers of this run are fallbacks, not the LM's; mend it, add --fresh")
         raise typer.Exit(1)
 
 
@@ -152,6 +152,9 @@ def ask(
     lm = make(lm_options)
     result = run_cases([case], load(program, lm, preset), lm, question="given" if question else "own")
     print_answer(case, result.records[0], as_json=json)
+    if (why := result.why_lm_never_answered()) is not None:
+        say(f"no LM call succeeded ({why}): this answer is the fallback, not the LM's")
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -91,6 +91,8 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     if "usage" in session:
         rows.append(("LM use", usage_in_words(session["usage"])))
         rows += [(f"  {stage}", usage_in_words(used)) for stage, used in session["by_stage"].items()]
+        if len(manifest["sessions"]) > 1:
+            rows.append(("  with earlier", usage_in_words(manifest["usage"])))
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
     if manifest["in_sample"] and result.scores:

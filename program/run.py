@@ -26,7 +26,7 @@ from metrics.score import score_run
 from program.batch import answer_all
 from program.lm import is_hosted
 from program.lm.cache import configure_cache
-from program.lm.ledger import Ledger, booked_apart, never_answered
+from program.lm.ledger import Ledger, booked_apart, sum_of
 from program.pipeline import GroundedQA, QuestionSource, possible_stages
 from program.records import CaseRecord, answer_linked, data_sha256, fitted_cases, submissions
 from program.report import write_report
@@ -53,6 +53,14 @@ class RunResult:
     files: dict[int, Path] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
+
+    def why_lm_never_answered(self) -> str | None:
+        """The commonest failure where the run made LM calls and none gave a usable reply, else None."""
+        used = self.manifest.get("usage")
+        if not used or not used["calls"] or used["calls"] > used["failed"] or used["cache_hits"]:
+            return None
+        failures = Counter(n["detail"] for r in self.records for n in r.notices if n["kind"] == "lm_failed")
+        return failures.most_common(1)[0][0] if failures else None
 
 
 def run_cases(
@@ -132,6 +140,8 @@ def run_cases(
             keep_manifest()
         result.records = [folder.records[c.id] for c in cases]
         result.manifest = folder.manifest
+        if more := len(folder.records) - len(cases):
+            tell(f"the submissions hold the {len(cases)} cases asked for, without {more} more that are finished in {out}")
         _write_results(result, out, cases)
         return result
 
@@ -187,10 +197,8 @@ def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
     """The LM as far as it shapes answers: name, endpoint and sampling settings; never a key."""
     if lm is None:
         return None
-    return getattr(lm, "identity", None) or {
-        "model": lm.model,
-        **{k: v for k, v in lm.kwargs.items() if k != "api_key"},
-    }
+    settings = {k: v for k, v in lm.kwargs.items() if k not in ("api_key", "metadata")}
+    return {"model": lm.model, **settings, **(lm.kwargs.get("metadata") or {})}
 
 
 def _spent(
@@ -205,13 +213,15 @@ def _spent(
         totals = ledger.totals()
         by_stage = {stage or "other": used for stage, used in ledger.by_stage().items()}
         session |= {"usage": totals, "by_stage": by_stage, "models": ledger.models()}
-        session["lm_never_answered"] = never_answered(totals)
+    sessions = [*earlier, session]
+    used = [s["usage"] for s in sessions if "usage" in s]
     notices = Counter(n["kind"] for r in records for n in r.notices)
     return {
         "cases_done": len(records),
         "subtask_4_links": answer_linked(records),
         "notices": dict(sorted(notices.items())),
-        "sessions": [*earlier, session],
+        **({"usage": sum_of(used)} if used else {}),
+        "sessions": sessions,
     }
 
 

@@ -82,7 +82,7 @@ class RunFolder:
             self.manifest = json.loads(manifest.read_text(encoding="utf-8"))
         except ValueError:
             raise DataError(f"{manifest}: damaged; use another --out, or --fresh to start over") from None
-        if differs := [k for k, v in self.identity.items() if self.manifest.get(k) != v and k != "versions"]:
+        if differs := _differences(self.manifest, self.identity):
             raise DataError(
                 f"{self.path}: holds a run with another {', '.join(differs)}; use another --out, or --fresh"
             )
@@ -105,6 +105,21 @@ class RunFolder:
             raise DataError(
                 f"{self.path}: {error.strerror or error}; free space, mend permissions, or use another --out"
             ) from None
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What differs in words: "data", "lm (seed, endpoint)". Where there is a hash, names and paths do not count."""
+    hashes = {"data": "data_sha256", "program": "program_hash"}
+    found = []
+    for key, now in new.items():
+        was = old.get(key)
+        if was == now or key == "versions" or hashes.get(key) in new:
+            continue
+        parts = ""
+        if isinstance(was, dict) and isinstance(now, dict):
+            parts = f" ({', '.join(k for k in {**was, **now} if was.get(k) != now.get(k))})"
+        found.append(key.removesuffix("_sha256").removesuffix("_hash") + parts)
+    return found
 
 
 def read_run_folder(path: Path) -> tuple[dict[str, Any], dict[str, CaseRecord]]:

@@ -35,7 +35,7 @@ def explain_stop(error: BaseException) -> Stop | None:
     if isinstance(error, Interrupted):
         return Stop(f"interrupted; {RESUME}", 130)
     if (budget := budget_error(error)) is not None:
-        return Stop(f"{budget}; {RESUME} with a higher limit", 130)
+        return Stop(f"{budget}; {RESUME}, and its limits count anew", 130)
     if isinstance(error, UNUSABLE):
         name = next(n for kind in type(error).__mro__ if (n := kind.__name__) in _REMEDY)
         said = " ".join(str(error).split())

@@ -93,7 +93,12 @@ def test_a_server_that_is_down_costs_no_case_and_is_shouted(command: Command, mo
         lm = ("--lm", "openai/stub", "--api-base", server.openai, "--retries", 0)
         ran = command("run", "sample/test", *lm, "--cases", "101-102", "--out", "r")
     assert ran.code == 1
-    assert "no LM call succeeded" in ran.err
+    assert "no LM call succeeded (LMServerError (HTTP 500))" in ran.err
+    again = command("run", "sample/test", *lm, "--cases", "101-102", "--out", "r")
+    assert again.code == 1 and "no LM call succeeded" in again.err, "resuming makes no answer the LM's"
+    Path("note.txt").write_text("He was given furosemide for oedema.")
+    asked = command("ask", "note.txt", "Why furosemide?", *lm)
+    assert asked.code == 1 and "[1]" in asked.out and "no LM call succeeded" in asked.err
     assert command("validate", "r", "--data", "sample/test", "--cases", "101-102").code == 0
 
 

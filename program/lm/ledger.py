@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from program.types import STAGES
 
@@ -143,9 +144,12 @@ class Ledger:
         return {name: asdict(count) for name, count in sums.items()}
 
 
-def never_answered(totals: Mapping[str, int | float | None]) -> bool:
-    """Whether calls were made, and not one gave a usable reply."""
-    return bool(totals["calls"]) and totals["calls"] == totals["failed"] and not totals["cache_hits"]
+def sum_of(totals: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The sum of what several ledgers gave as their `totals`."""
+    total = Count()
+    for one in totals:
+        total.add(Count(**one))
+    return asdict(total)
 
 
 class BudgetExceeded(RuntimeError):

@@ -122,10 +122,25 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
 def test_another_runs_folder_is_refused_naming_what_differs(tmp_path: Path, key: str) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
         folder.write_manifest({})
-    with pytest.raises(DataError, match=f"another {key}"), RunFolder(tmp_path, {**IDENTITY, key: "else"}):
+    word = {"data_sha256": "data", "program_hash": "program"}.get(key, key)
+    with (
+        pytest.raises(DataError, match=f"holds a run with another {word};"),
+        RunFolder(tmp_path, {**IDENTITY, key: "else"}),
+    ):
         pass
     with RunFolder(tmp_path, {**IDENTITY, key: "else"}, fresh=True) as folder:
         assert folder.records == {}
+
+
+def test_the_parts_that_differ_are_named_and_names_of_the_same_things_do_not_count(tmp_path: Path) -> None:
+    identity = {"data": "d", "data_sha256": "1", "program": "p", "program_hash": "2", "lm": {"model": "m", "seed": 1}}
+    with RunFolder(tmp_path, identity) as folder:
+        folder.write_manifest({})
+    with RunFolder(tmp_path, {**identity, "data": "/abs/d", "program": "./p", "versions": {"dspy": "9"}}):
+        pass
+    other = {**identity, "data_sha256": "9", "lm": {"model": "m", "seed": 2, "endpoint": "e"}}
+    with pytest.raises(DataError, match=r"another data, lm \(seed, endpoint\);"), RunFolder(tmp_path, other):
+        pass
 
 
 def test_a_second_run_on_the_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:

@@ -80,6 +80,17 @@ def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_resumed_run_sums_what_all_its_sessions_took(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for cases in (CASES[:1], CASES, CASES[:2]):
+        manifest = run_cases(
+            cases, load_program("zero_shot"), lm(), out=tmp_path, all_cases=CASES, tell=lines.append
+        ).manifest
+    assert [s["usage"]["calls"] for s in manifest["sessions"]] == [5, 10, 0]
+    assert manifest["usage"]["calls"] == 15 and manifest["usage"]["tokens_in"] == 1500
+    assert lines == [f"the submissions hold the 2 cases asked for, without 1 more that are finished in {tmp_path}"]
+
+
 def test_two_runs_of_one_lm_are_counted_apart() -> None:
     one = fake_lm(lambda request: answer_stage(asked(request)), cache=True)
     first, second = (run_cases(CASES, load_program("zero_shot"), one) for _ in range(2))
