@@ -27,7 +27,7 @@ def _scores(optimised: Optimised) -> Iterator[str]:
             interval = found[subtask][1] if subtask in found else None
             cells.append(f"{interval.value:.1f} ({interval.low:.1f}-{interval.high:.1f})" if interval else "")
         yield " ".join(f"{cell:<21}" for cell in cells).rstrip()
-    yield "in_sample flatters: its cases decided the choice. No case was ever shown its own demo."
+    yield "in_sample may flatter: its cases decided the choice. No case was ever shown its own demo."
     if "handwritten_cut" in shown:
         yield "handwritten_cut: the hand-written prompt with only its cut fitted, out of sample."
     if "mean" in {score for score, _ in shown["in_sample"].values()}:
@@ -51,7 +51,8 @@ def _cut(optimised: Optimised) -> Iterator[str]:
     if not any(row.sentences for row in optimised.reliability):
         return
     settings = optimised.fitted.settings
-    yield f"evidence is what scores {settings.cut} or more (where nothing does, {settings.relaxed_cut} or more)"
+    relaxed = f" (where nothing does, {settings.relaxed_cut} or more)" if settings.relaxed_cut < settings.cut else ""
+    yield f"evidence is what scores {settings.cut} or more{relaxed}"
     yield "score  sentences  essential  supplementary"
     for row in optimised.reliability:
         share = f"{row.essential / row.sentences:.0%}" if row.sentences else "-"
