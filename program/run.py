@@ -141,7 +141,9 @@ def run_cases(
         result.records = [folder.records[c.id] for c in cases]
         result.manifest = folder.manifest
         if more := len(folder.records) - len(cases):
-            tell(f"the submissions hold the {len(cases)} cases asked for, without {more} more that are finished in {out}")
+            tell(
+                f"the submissions hold the {len(cases)} cases asked for, without {more} more that are finished in {out}"
+            )
         _write_results(result, out, cases)
         return result
 

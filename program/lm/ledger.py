@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -112,15 +112,15 @@ class Ledger:
 
     def totals(self) -> dict[str, int | float | None]:
         """Sums over all attempts; `cost` in US dollars, None where unknown."""
-        return self._sum(lambda place: None).get(None) or asdict(Count())
+        return sum_of(self.by_stage().values())
 
     def by_stage(self) -> dict[str | None, dict[str, int | float | None]]:
         """`totals` per stage; None stands for calls made outside of a stage."""
-        return self._sum(lambda place: place[1])
-
-    def by_case(self) -> dict[str | None, dict[str, int | float | None]]:
-        """`totals` per case id; None stands for calls made outside of a case."""
-        return self._sum(lambda place: place[0])
+        sums: dict[str | None, Count] = {}
+        with self._lock:
+            for (_, stage), count in self._counts.items():
+                sums.setdefault(stage, Count()).add(count)
+        return {stage: asdict(count) for stage, count in sums.items()}
 
     def of_case(self, case_id: str) -> dict[str, int | float | None]:
         """`totals` of one case, in constant time."""
@@ -135,13 +135,6 @@ class Ledger:
         """How many replies each model version gave, as the replies name it."""
         with self._lock:
             return dict(self._models)
-
-    def _sum(self, group: Callable[[Place], str | None]) -> dict[str | None, dict[str, int | float | None]]:
-        sums: dict[str | None, Count] = {}
-        with self._lock:
-            for place, count in self._counts.items():
-                sums.setdefault(group(place), Count()).add(count)
-        return {name: asdict(count) for name, count in sums.items()}
 
 
 def sum_of(totals: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -171,7 +164,6 @@ def budget_error(exc: BaseException | None) -> BudgetExceeded | None:
 class Need:
     """The most that one call is taken to use, set aside before it is sent."""
 
-    calls: int
     tokens: int
     cost: float
 
@@ -214,15 +206,14 @@ class Budget:
         """Book what the call for which `need` was set aside really used."""
         with self._turn:
             self._held.remove(need)
-            self.calls += need.calls
+            self.calls += 1
             self.tokens += tokens
             self.cost += cost
             self._turn.notify_all()
 
     def _passed(self, need: Need, held: list[Need]) -> str | None:
         """Which limit `need` would pass with `held` in flight, as a sentence, or None."""
-        calls = self.calls + sum(n.calls for n in held)
-        if self.max_calls is not None and calls + need.calls > self.max_calls:
+        if self.max_calls is not None and self.calls + len(held) + 1 > self.max_calls:
             return f"--max-calls {self.max_calls} is reached"
         tokens = self.tokens + sum(n.tokens for n in held)
         if self.max_tokens_total is not None and tokens + need.tokens > self.max_tokens_total:

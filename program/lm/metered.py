@@ -123,7 +123,7 @@ class MeteredEngine:
         prompt = -(-len((prompt_text(request) + schema).encode()) // BYTES_PER_TOKEN)
         reply = request.config.max_tokens or self._longest_reply
         price = self.backend.price
-        return Need(1, prompt + reply, price.cost(Tokens(prompt, reply)) if price else 0.0)
+        return Need(prompt + reply, price.cost(Tokens(prompt, reply)) if price else 0.0)
 
     def _book(self, need: Need, attempt: int, tokens: Tokens | None, *, failed: bool, model: str | None = None) -> None:
         used = tokens or Tokens()
