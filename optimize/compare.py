@@ -150,7 +150,7 @@ def compare(
     for run in runs:
         against = _baseline_of(run, runs, baseline)
         differences = {} if against is run else _differences(scored[run.label], scored[against.label])
-        flags = _flags(run, cases, overlaps[run.label], excluding)
+        flags = _flags(run, compared, overlaps[run.label], excluding)
         label = None if against is run else against.label
         rows.append(Row(run, scored[run.label], label, differences, _took(run, compared), flags))
     left_out = [c.id for c in cases if excluding and c.id in shown]

@@ -181,6 +181,8 @@ def test_cases_fitted_on_are_known_one_by_one_whatever_the_data_is_called() -> N
     assert compare(TEST, [part]).rows[0].flags[0].startswith("IN SAMPLE in part: it was fitted on 9 of these 20 cases")
     assert compare(TEST[2:8], [part]).rows[0].flags[0].startswith("IN SAMPLE: it was fitted on these cases")
     assert not compare(TEST[9:], [part]).rows[0].flags
+    shown = run_of("shown", provenance=made, demos={"score": [gold_demo("score", TEST[0])]})
+    assert compare(TEST, [shown]).rows[0].flags[0].startswith("IN SAMPLE in part: it was fitted on 8 of these 19 cases")
 
 
 def test_runs_of_another_task_are_refused() -> None:
