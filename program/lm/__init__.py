@@ -95,7 +95,8 @@ def make_lm(
     `gemini/MODEL` and `vertex_ai/gemini-MODEL` go through google-genai, `gguf:PATH` runs in this process (`context`
     tokens, `threads`), `replay:FILE` answers from a recording, `knn` learns from its prompt alone; every other name
     goes through DSPy's own engines, or through litellm where they do not know it. `timeout` is in seconds, for one
-    attempt; `record` appends every reply to a file. `lm.notes` holds what the user should be told, a line each.
+    attempt (`gguf:` cannot keep it: there `max_tokens` is the limit); `record` appends every reply to a file.
+    `lm.notes` holds what the user should be told, a line each.
 
     Raises LMConfigError, before anything is sent, for a name, key, extra or endpoint that will not do. Replies are
     cached in memory alone until `configure_cache` names a folder.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import secrets
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,8 @@ from program.lm.policy import LMConfigError
 # Holds a window of 24,000 characters, the instructions and a few demos; a model's own maximum can be more than the
 # machine's memory.
 CONTEXT = 16384
+# Scores for such a window fit. llama.cpp itself sets no limit, and a small model that repeats itself fills the context.
+REPLY = 4096
 
 
 def gguf_backend(path: Path, context: int | None, threads: int | None) -> Backend:
@@ -76,6 +81,7 @@ class GgufEngine:
         params.api_keys = [secrets.token_hex(32)]
         if self._threads is not None:
             params.cpuparams.n_threads = self._threads
+        atexit.register(self._leave)
         try:
             return xllamacpp.Server(params)
         except RuntimeError as exc:
@@ -84,12 +90,19 @@ class GgufEngine:
                 f"context of {self._context} tokens?"
             ) from exc
 
+    def _leave(self) -> None:
+        """An interrupted reply cannot be stopped, and llama.cpp crashes when the interpreter ends around it."""
+        if self._lock.locked():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(130)
+
 
 def _body(request: lm15.Request) -> dict[str, Any]:
     asked = request.config
     body: dict[str, Any] = {
         "messages": [{"role": role, "content": text} for role, text in prompt_parts(request)],
-        "max_tokens": asked.max_tokens,
+        "max_tokens": asked.max_tokens or REPLY,
         "temperature": asked.temperature,
         "top_p": asked.top_p,
         "seed": asked.seed,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -59,6 +61,20 @@ def test_a_model_file_that_cannot_be_loaded_stops_the_run(tmp_path: Path) -> Non
     broken.write_bytes(b"GGUF" + b"\0" * 64)
     with pytest.raises(dspy.LMConfigurationError, match="cannot load"):
         make_lm(f"gguf:{broken}")("hello")
+
+
+@pytest.mark.gguf
+def test_an_interrupted_process_ends_without_a_crash_though_a_reply_is_under_way() -> None:
+    leave = (
+        "import sys, threading, time\n"
+        "from program.lm import make_lm\n"
+        f"lm = make_lm('gguf:{smollm2()}', cache=False, threads=1)\n"
+        "threading.Thread(target=lm, args=('Tell me a long story.',), daemon=True).start()\n"
+        "while not lm.engine.backend.engine._server: time.sleep(0.05)\n"
+        "time.sleep(0.5)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", leave], capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert ran.returncode == 130, ran
 
 
 def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path) -> None:
