@@ -42,9 +42,9 @@ class PipelineSettings(BaseModel):
 
 
 # `seed` is the published system: keep 4 and 5, else 3, else the first three sentences; nothing is asked twice.
-# `default` cuts at 5, for most error of a strong LM is supplementary sentences scored 4. In a trial of the seed's prompt
-# that went before this repository, and is not reproduced in it, strict F1 was 78.5 at 5 and 69.8 at 4. `archehr
-# optimize` fits the cut to the LM at hand.
+# `default` cuts at 5, for most error of a strong LM is supplementary sentences scored 4. A trial of the seed's prompt
+# before this repository, not reproduced in it, had strict F1 78.5 at 5 and 69.8 at 4. `archehr optimize` fits the cut
+# to the LM at hand.
 PRESETS: dict[str, PipelineSettings] = {
     "seed": PipelineSettings(cut=4, relaxed_cut=3, on_failure="first_three", ask_again=False),
     "default": PipelineSettings(),
