@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -43,6 +44,12 @@ class Reply:
     body: dict[str, Any] | None = None
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that was killed
+            super().handle_error(request, client_address)
+
+
 class StubServer:
     """`with StubServer() as server:` and then `server.openai` or `server.gemini` as the api_base.
 
@@ -56,7 +63,7 @@ class StubServer:
         self.received: list[Received] = []
         self.served = {"tokens_in": 0, "tokens_out": 0, "tokens_thinking": 0, "tokens_cached": 0}
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.openai = f"{self.url}/v1"
