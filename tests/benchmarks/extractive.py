@@ -24,7 +24,7 @@ Question = Callable[[Case], str]
 
 
 def own(case: Case) -> str:
-    return reformulate(case.narrative)
+    return reformulate(case.narrative, case.question_phrases)
 
 
 def given(case: Case) -> str:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from data.case import AnswerSentence, Case, DataError, Sentence
 from data.shared_task import read_cases
 from data.submission import validate_submission
+from program.extractive.align import ExtractiveAlign
 from program.extractive.generate import ExtractiveGenerate
-from program.pipeline import GroundedQA, extractive_program
+from program.pipeline import GroundedQA, extractive_program, own_answer_sentences
 from program.records import CaseRecord, submissions
 from program.settings import PRESETS
 from tests.benchmarks.fuzz import fuzz
@@ -291,11 +292,18 @@ def test_broken_replies_crash_nothing_and_leave_valid_submissions() -> None:
 
 
 def test_an_answer_copied_from_the_note_is_linked_to_what_it_was_copied_from() -> None:
-    for prediction in (extractive_program()(case=CASE), run(lm_with(generate="broken"))):
-        evidence = [s for s in CASE.sentences if s.id in prediction.evidence]
+    case = read_cases("sample/test")[3]
+    with dspy.context(lm=lm_with(generate="broken")):
+        fallen_back = GroundedQA()(case=case)
+    for prediction in (extractive_program()(case=case), fallen_back):
+        evidence = [s for s in case.sentences if s.id in prediction.evidence]
         copied = ExtractiveGenerate()(question=prediction.question, evidence=evidence, note="")
         assert prediction.answer_sentences == copied.answer_sentences
         assert [link.evidence_ids for link in prediction.links] == copied.sources
+    # The case tells the two apart: there a guess by similarity is not the source.
+    own = own_answer_sentences(copied.answer_sentences)
+    guessed = ExtractiveAlign()(answer_sentences=own, sentences=case.sentences, question=prediction.question)
+    assert [link.evidence_ids for link in guessed.links] != copied.sources
 
 
 @pytest.mark.parametrize("message", ["?", "...", "\u200b", "😀", "x " * 500])
