@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
-from data.case import DataError
+from archehr.data.case import DataError
 
 XML_NAME = "archehr-qa.xml"
 KEY_NAME = "archehr-qa_key.json"

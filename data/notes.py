@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from data.case import Case, DataError, Sentence
+from archehr.data.case import Case, DataError, Sentence
 
 # A section header opens a line ("Brief Hospital Course:") or is a problem's name within one ("# Atrial fibrillation:").
 _HEADER = re.compile(r"(?:^|(?<=[.!?:] ))(#\s?[^.:#]{1,60}:|(?<!# )^[A-Z][\w/&'()-]*(?: [\w/&'()-]+){0,6}:)(?=\s)")

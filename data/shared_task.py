@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from data.case import AnswerSentence, Case, DataError, Gold, Relevance, Sentence, shown_id
-from data.files import find_key, find_xml, read_json, read_xml
+from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance, Sentence, shown_id
+from archehr.data.files import find_key, find_xml, read_json, read_xml
 
 # The layout around a text is stripped, the text itself is not: a non-breaking space is the note's own.
 _LAYOUT = " \t\r\n\f\v"

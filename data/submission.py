@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.case import Case, DataError, shown_id
-from data.files import read_json
+from archehr.data.case import Case, DataError, shown_id
+from archehr.data.files import read_json
 
 SUBTASKS = (1, 2, 3, 4)
 WORD_LIMITS = {1: 15, 3: 75}

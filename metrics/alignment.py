@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from data.case import Gold
-from metrics.counts import ROW, Array, Counts, count_rows, micro_macro, precision_recall_f1
-from metrics.leaderboard import CaseTable
+from archehr.data.case import Gold
+from archehr.metrics.counts import ROW, Array, Counts, count_rows, micro_macro, precision_recall_f1
+from archehr.metrics.leaderboard import CaseTable
 
 Pair = tuple[str, str]
 

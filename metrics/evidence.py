@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.case import Gold
-from metrics.counts import ROW, Array, Counts, count_rows, micro_macro, precision_recall_f1
-from metrics.leaderboard import CaseTable
+from archehr.data.case import Gold
+from archehr.metrics.counts import ROW, Array, Counts, count_rows, micro_macro, precision_recall_f1
+from archehr.metrics.leaderboard import CaseTable
 
 # An answer that needs no evidence, and got none, is right (official scoring_subtask_2.py).
 BOTH_EMPTY = 1.0

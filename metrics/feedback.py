@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from data.case import Case, DataError, Gold
-from metrics.alignment import Pair
-from metrics.keys import TextKey, key_of
-from metrics.predictions import WORD_LIMIT, cut_words
-from metrics.text import Unscorable, bleu, rouge_l_sum, sari
+from archehr.data.case import Case, DataError, Gold
+from archehr.metrics.alignment import Pair
+from archehr.metrics.keys import TextKey, key_of
+from archehr.metrics.predictions import WORD_LIMIT, cut_words
+from archehr.metrics.text import Unscorable, bleu, rouge_l_sum, sari
 
 
 def question_score(question: str, case: Case) -> float:

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from data.case import DataError
-from metrics.counts import Array
-from metrics.leaderboard import CaseTable
+from archehr.data.case import DataError
+from archehr.metrics.counts import Array
+from archehr.metrics.leaderboard import CaseTable
 
 RESAMPLES = 10_000
 SEED = 2026

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from data.case import Case, DataError
-from metrics.alignment import Pair
-from metrics.predictions import one_line
+from archehr.data.case import Case, DataError
+from archehr.metrics.alignment import Pair
+from archehr.metrics.predictions import one_line
 
 
 class EvidenceKey(NamedTuple):

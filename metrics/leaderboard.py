@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.counts import Array
+from archehr.metrics.counts import Array
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 # Official order on the leaderboard, and what the official overall score averages.

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from data.case import DataError
-from metrics.neural import Missing
+from archehr.data.case import DataError
+from archehr.metrics.neural import Missing
 
 # The 66 semantic types of the official medcon_scorer.py; procedures (T058-T061) are not among them.
 # fmt: off

@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from data.case import DataError
-from metrics.keys import official_keys
-from metrics.leaderboard import IN_OVERALL, ROUGE, text_table
-from metrics.predictions import WORD_LIMIT, check_cases, read_predictions
-from metrics.tables import Resources, Scored, build_table
+from archehr.data.case import DataError
+from archehr.metrics.keys import official_keys
+from archehr.metrics.leaderboard import IN_OVERALL, ROUGE, text_table
+from archehr.metrics.predictions import WORD_LIMIT, check_cases, read_predictions
+from archehr.metrics.tables import Resources, Scored, build_table
 
 
 def official_subtask2(submission: Any, key: Any, case_ids_to_score: Collection[str] | None = None) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from data.case import DataError, shown_id
+from archehr.data.case import DataError, shown_id
 
 WORD_LIMIT = {1: 15, 3: 75}
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from data.case import Case, DataError
-from data.files import find_key, find_xml, read_json, read_xml
-from data.shared_task import read_cases, read_key, select_cases
-from data.submission import read_submission
-from metrics.intervals import Interval, bootstrap
-from metrics.keys import key_of
-from metrics.leaderboard import CaseTable, mean_of
-from metrics.official import official_case_ids, official_score
-from metrics.predictions import check_cases, read_predictions
-from metrics.tables import Resources, Scored, build_table
+from archehr.data.case import Case, DataError
+from archehr.data.files import find_key, find_xml, read_json, read_xml
+from archehr.data.shared_task import read_cases, read_key, select_cases
+from archehr.data.submission import read_submission
+from archehr.metrics.intervals import Interval, bootstrap
+from archehr.metrics.keys import key_of
+from archehr.metrics.leaderboard import CaseTable, mean_of
+from archehr.metrics.official import official_case_ids, official_score
+from archehr.metrics.predictions import check_cases, read_predictions
+from archehr.metrics.tables import Resources, Scored, build_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.case import DataError
-from metrics import medcon, neural, text
-from metrics.alignment import alignment_table, count_links
-from metrics.evidence import count_evidence, evidence_table
-from metrics.leaderboard import IN_OVERALL, ROUGE, CaseTable, text_table
-from metrics.predictions import Prediction, check_known
+from archehr.data.case import DataError
+from archehr.metrics import medcon, neural, text
+from archehr.metrics.alignment import alignment_table, count_links
+from archehr.metrics.evidence import count_evidence, evidence_table
+from archehr.metrics.leaderboard import IN_OVERALL, ROUGE, CaseTable, text_table
+from archehr.metrics.predictions import Prediction, check_known
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from metrics.leaderboard import ROUGE
+from archehr.metrics.leaderboard import ROUGE
 
 _MAX_N = 4
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from data.case import Case
-from optimize.folds import split_folds
-from optimize.scores import SUBTASK
-from optimize.search import Options
-from program.gold import has_gold
-from program.pipeline import possible_stages
-from program.render import windows
-from program.settings import PRESETS
-from program.types import STAGES, StageName
+from archehr.data.case import Case
+from archehr.optimize.folds import split_folds
+from archehr.optimize.scores import SUBTASK
+from archehr.optimize.search import Options
+from archehr.program.pipeline import possible_stages
+from archehr.program.prompts.gold import has_gold
+from archehr.program.settings import PRESETS
+from archehr.program.stages.render import windows
+from archehr.program.types import STAGES, StageName
 
 BASELINES = ("zero_shot", "handwritten")
 

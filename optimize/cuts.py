@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from data.case import Case
-from metrics.evidence import case_counts, evidence_table
-from program.gold import has_gold
-from program.records import CaseRecord
-from program.score_sentences import select_evidence
-from program.settings import PipelineSettings
+from archehr.data.case import Case
+from archehr.metrics.evidence import case_counts, evidence_table
+from archehr.program.prompts.gold import has_gold
+from archehr.program.run.records import CaseRecord
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.score_sentences import select_evidence
 
 LIKERT = (1, 2, 3, 4, 5)
 

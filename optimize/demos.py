@@ -12,16 +12,16 @@ from typing import Any, Literal
 
 import dspy
 
-from data.case import Case, DataError
-from metrics.alignment import alignment_f1
-from metrics.evidence import strict_f1
-from metrics.feedback import accept, answer_score, question_score
-from program.gold import gold_arguments, gold_demo, has_gold
-from program.lm.ledger import budget_error
-from program.score_sentences import select_evidence
-from program.settings import PipelineSettings
-from program.signatures import SIGNATURES
-from program.types import StageName
+from archehr.data.case import Case, DataError
+from archehr.metrics.alignment import alignment_f1
+from archehr.metrics.evidence import strict_f1
+from archehr.metrics.feedback import accept, answer_score, question_score
+from archehr.program.lm.ledger import budget_error
+from archehr.program.prompts.gold import gold_arguments, gold_demo, has_gold
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.score_sentences import select_evidence
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import StageName
 
 Kind = Literal["labelled", "bootstrapped"]
 

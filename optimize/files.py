@@ -12,16 +12,16 @@ from typing import Any
 
 import dspy
 
-from data.case import Case
-from data.submission import write_private
-from optimize.calls import BASELINES
-from optimize.optimize import Optimised
-from optimize.search import Options
-from program.records import case_sha256, data_sha256
-from program.run import lm_identity
-from program.signatures import SIGNATURES
-from program.state import ProgramFile, StageState, demo_sha256, predictor, to_file
-from program.types import STAGES, StageName
+from archehr.data.case import Case
+from archehr.data.submission import write_private
+from archehr.optimize.calls import BASELINES
+from archehr.optimize.optimize import Optimised
+from archehr.optimize.search import Options
+from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, predictor, to_file
+from archehr.program.run.records import case_sha256, data_sha256
+from archehr.program.run.run import lm_identity
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import STAGES, StageName
 
 SHARED_WORDS = 6  # so many words in a row in an instruction and in the data are a quotation
 

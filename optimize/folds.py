@@ -8,16 +8,16 @@ from typing import Any
 
 import dspy
 
-from data.case import Case, DataError
-from optimize.demos import Demo
-from program.gold import gold_arguments, has_gold, made_from
-from program.lm.ledger import at
-from program.pipeline import GroundedQA, QuestionSource
-from program.records import CaseRecord
-from program.run import run_cases
-from program.settings import PipelineSettings
-from program.state import predictor
-from program.types import STAGES, StageName
+from archehr.data.case import Case, DataError
+from archehr.optimize.demos import Demo
+from archehr.program.lm.ledger import at
+from archehr.program.pipeline import GroundedQA, QuestionSource
+from archehr.program.prompts.gold import gold_arguments, has_gold, made_from
+from archehr.program.prompts.program_file import predictor
+from archehr.program.run.records import CaseRecord
+from archehr.program.run.run import run_cases
+from archehr.program.settings import PipelineSettings
+from archehr.program.types import STAGES, StageName
 
 
 @dataclass(frozen=True)

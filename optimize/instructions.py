@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from data.case import Case, DataError
-from metrics.feedback import accept, alignment_feedback, evidence_feedback
-from optimize.demos import THRESHOLD, StageTask, fitting, link_pairs, make_demo, quiet, shuffled, stage_score
-from optimize.folds import Answering, StagePrompt
-from program.gold import gold_demo, has_gold, made_from
-from program.pipeline import GroundedQA
-from program.score_sentences import select_evidence
-from program.settings import PipelineSettings
-from program.types import StageName
+from archehr.data.case import Case, DataError
+from archehr.metrics.feedback import accept, alignment_feedback, evidence_feedback
+from archehr.optimize.demos import THRESHOLD, StageTask, fitting, link_pairs, make_demo, quiet, shuffled, stage_score
+from archehr.optimize.folds import Answering, StagePrompt
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.gold import gold_demo, has_gold, made_from
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.score_sentences import select_evidence
+from archehr.program.types import StageName
 
 if TYPE_CHECKING:
-    from optimize.search import Options
+    from archehr.optimize.search import Options
 
 
 def write_instructions(

@@ -6,24 +6,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data.case import Case
-from metrics.intervals import Difference, Interval, bootstrap, paired_difference
-from metrics.leaderboard import CaseTable
-from optimize.calls import BASELINES, expected_calls
-from optimize.cuts import Reliability, fit_cut, reliability
-from optimize.demos import estimate_tokens
-from optimize.folds import Answering, assemble, split_folds
-from optimize.scores import case_table, headline, subtasks_of
-from optimize.search import Fitted, Options, fit, gather, propose
-from program.gold import has_gold
-from program.pipeline import GroundedQA
-from program.records import CaseRecord
-from program.score_sentences import select_evidence
-from program.settings import PipelineSettings
-from program.show import stage_messages
-from program.signatures import SIGNATURES
-from program.state import load_program
-from program.types import STAGES, StageName
+from archehr.data.case import Case
+from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_difference
+from archehr.metrics.leaderboard import CaseTable
+from archehr.optimize.calls import BASELINES, expected_calls
+from archehr.optimize.cuts import Reliability, fit_cut, reliability
+from archehr.optimize.demos import estimate_tokens
+from archehr.optimize.folds import Answering, assemble, split_folds
+from archehr.optimize.scores import case_table, headline, subtasks_of
+from archehr.optimize.search import Fitted, Options, fit, gather, propose
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.gold import has_gold
+from archehr.program.prompts.program_file import load_program
+from archehr.program.prompts.show import stage_messages
+from archehr.program.run.records import CaseRecord
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.score_sentences import select_evidence
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import STAGES, StageName
 
 Tables = Mapping[int, CaseTable]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metrics.intervals import Difference
-from optimize.calls import BASELINES
-from optimize.compare import NOT_SHOWN, verdict
-from optimize.optimize import Optimised
-from program.types import STAGES
+from archehr.metrics.intervals import Difference
+from archehr.optimize.calls import BASELINES
+from archehr.optimize.compare.compare import NOT_SHOWN, verdict
+from archehr.optimize.optimize import Optimised
+from archehr.program.types import STAGES
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from data.case import Case, DataError
-from data.submission import submission_entries
-from metrics.leaderboard import CaseTable
-from metrics.score import score_submission
-from program.gold import has_gold
-from program.records import CaseRecord, submissions
-from program.types import STAGES, StageName
+from archehr.data.case import Case, DataError
+from archehr.data.submission import submission_entries
+from archehr.metrics.leaderboard import CaseTable
+from archehr.metrics.score import score_submission
+from archehr.program.prompts.gold import has_gold
+from archehr.program.run.records import CaseRecord, submissions
+from archehr.program.types import STAGES, StageName
 
 SUBTASK: dict[StageName, int] = {"reformulate": 1, "score": 2, "generate": 3, "align": 4}
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from data.case import Case, DataError
-from optimize.cuts import fit_cut
-from optimize.demos import Demo, bootstrap, covering, fitting, labelled_demos, shuffled
-from optimize.folds import Answering, Prompts, StagePrompt, assemble
-from optimize.instructions import write_instructions
-from optimize.scores import SUBTASK, objective
-from program.pipeline import GroundedQA
-from program.settings import PipelineSettings
-from program.types import STAGES, StageName
+from archehr.data.case import Case, DataError
+from archehr.optimize.cuts import fit_cut
+from archehr.optimize.demos import Demo, bootstrap, covering, fitting, labelled_demos, shuffled
+from archehr.optimize.folds import Answering, Prompts, StagePrompt, assemble
+from archehr.optimize.instructions import write_instructions
+from archehr.optimize.scores import SUBTASK, objective
+from archehr.program.pipeline import GroundedQA
+from archehr.program.settings import PipelineSettings
+from archehr.program.types import STAGES, StageName
 
 OPTIMIZERS = ("labeled", "random", "bootstrap", "mipro", "gepa")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import dspy
 
-from data.case import Case, DataError
-from optimize.files import note_models, program_file, published
-from optimize.folds import Answering
-from optimize.optimize import Optimised, optimize
-from optimize.search import OPTIMIZERS, Options
-from program.batch import Interrupted
-from program.lm.cache import configure_cache
-from program.state import ProgramFile, read_program_file, save_program_file
-from program.types import STAGES, StageName
+from archehr.data.case import Case, DataError
+from archehr.optimize.files import note_models, program_file, published
+from archehr.optimize.folds import Answering
+from archehr.optimize.optimize import Optimised, optimize
+from archehr.optimize.search import OPTIMIZERS, Options
+from archehr.program.lm.cache import configure_cache
+from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
+from archehr.program.run.batch import Interrupted
+from archehr.program.types import STAGES, StageName
 
 
 def optimize_to_file(

@@ -7,20 +7,20 @@ from typing import Literal
 
 import dspy
 
-from data.case import AnswerSentence, Case, DataError, Sentence
-from program.align import Align
-from program.extractive import EXTRACTIVE_CUT
-from program.extractive.align import ExtractiveAlign
-from program.extractive.generate import ExtractiveGenerate
-from program.extractive.reformulate import ExtractiveReformulate
-from program.extractive.score_sentences import ExtractiveScoreSentences
-from program.generate import Generate
-from program.lm.ledger import at
-from program.reformulate import Reformulate
-from program.render import near, render
-from program.score_sentences import ScoreSentences, select_evidence
-from program.settings import PRESETS, PipelineSettings
-from program.types import STAGES, Link, Notice, SentenceScore, StageName
+from archehr.data.case import AnswerSentence, Case, DataError, Sentence
+from archehr.program.extractive import EXTRACTIVE_CUT
+from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.generate import ExtractiveGenerate
+from archehr.program.extractive.reformulate import ExtractiveReformulate
+from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
+from archehr.program.lm.ledger import at
+from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.stages.align import Align
+from archehr.program.stages.generate import Generate
+from archehr.program.stages.reformulate import Reformulate
+from archehr.program.stages.render import near, render
+from archehr.program.stages.score_sentences import ScoreSentences, select_evidence
+from archehr.program.types import STAGES, Link, Notice, SentenceScore, StageName
 
 NO_ANSWER = "The note gives no answer."
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data.case import DataError
+from archehr.data.case import DataError
 
 StageName = Literal["reformulate", "score", "generate", "align"]
 STAGES: tuple[StageName, ...] = ("reformulate", "score", "generate", "align")

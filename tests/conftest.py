@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-import archehr
+from archehr.cli import main
 
 
 class Ran(NamedTuple):
@@ -45,7 +45,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.setattr(sys, "argv", ["archehr", *map(str, args)])
         capsys.readouterr()
         try:
-            archehr.main()
+            main()
             code = 0
         except SystemExit as stop:
             code = int(stop.code or 0)

@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 from dspy import lm15
 
-from program.lm import in_process, metered_lm
+from archehr.program.lm import in_process, metered_lm
 
 
 class FakeEngine:

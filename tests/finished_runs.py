@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from data.case import Case
-from data.shared_task import read_cases
-from optimize.compare import ProgramRun
-from program.pipeline import GroundedQA
-from program.records import CaseRecord, data_sha256
-from program.state import load_program, to_file
-from program.types import Link
+from archehr.data.case import Case
+from archehr.data.shared_task import read_cases
+from archehr.optimize.compare.compare import ProgramRun
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.program_file import load_program, to_file
+from archehr.program.run.records import CaseRecord, data_sha256
+from archehr.program.types import Link
 
 TEST = read_cases("sample/test")
 

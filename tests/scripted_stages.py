@@ -9,12 +9,12 @@ from typing import Any
 import dspy
 from dspy import lm15
 
-from data.case import Case
-from program.gold import gold_demo
-from program.lm.metered import prompt_parts
-from program.render import render
-from program.signatures import SIGNATURES
-from program.types import StageName
+from archehr.data.case import Case
+from archehr.program.lm.metered import prompt_parts
+from archehr.program.prompts.gold import gold_demo
+from archehr.program.stages.render import render
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import StageName
 from tests.fake_lm import fake_lm
 
 PROPOSAL = "Work carefully, step by step."

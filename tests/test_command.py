@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from data.shared_task import read_cases
+from archehr.data.shared_task import read_cases
 from tests.conftest import Ran
 from tests.stub_server import Received, Reply, StubServer, answer_stage
 
@@ -155,7 +155,8 @@ def test_faulty_submissions_are_found_without_a_key(command: Command, tmp_path: 
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys, archehr; sys.argv = ['archehr', '--help']\ntry: archehr.main()\nexcept SystemExit: pass\n"
+    code = "import sys; from archehr.cli import main; sys.argv = ['archehr', '--help']\n"
+    code += "try: main()\nexcept SystemExit: pass\n"
     code += "print([m for m in ('dspy', 'sklearn', 'pandas', 'numpy', 'google.genai') if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"

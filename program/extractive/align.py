@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from data.case import AnswerSentence, Case, Sentence
-from data.files import SAMPLES
-from data.shared_task import read_cases
-from program.extractive.odds import chance, log_odds, surplus
-from program.extractive.pairs import pair_features
-from program.extractive.reformulate import reformulate
-from program.types import Link
+from archehr.data.case import AnswerSentence, Case, Sentence
+from archehr.data.files import SAMPLES
+from archehr.data.shared_task import read_cases
+from archehr.program.extractive.odds import chance, log_odds, surplus
+from archehr.program.extractive.pairs import pair_features
+from archehr.program.extractive.reformulate import reformulate
+from archehr.program.types import Link
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from program.extractive.cues import CUES, cue_row, what_is_asked
-from program.extractive.focus import asks
-from program.extractive.sections import KINDS, Place, places
-from program.extractive.text import terms
+from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
+from archehr.program.extractive.focus import asks
+from archehr.program.extractive.sections import KINDS, Place, places
+from archehr.program.extractive.text import terms
 
 if TYPE_CHECKING:
     import numpy as np

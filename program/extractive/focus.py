@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from program.extractive.text import terms
+from archehr.program.extractive.text import terms
 
 _ASKS = (
     r"why|what|how|when|which|where|who|is|are|was|were|will|would|can|could|should|shall|do|does|did|has|have|am|any"

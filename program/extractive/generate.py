@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import dspy
 
-from data.case import Sentence
-from program.extractive.abbreviations import expand
-from program.extractive.cues import CUES, cue_row, what_is_asked
-from program.extractive.features import content_terms, whole_sentences
-from program.extractive.sections import places, strip_mark
+from archehr.data.case import Sentence
+from archehr.program.extractive.abbreviations import expand
+from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
+from archehr.program.extractive.features import content_terms, whole_sentences
+from archehr.program.extractive.sections import places, strip_mark
 
 WORD_LIMIT = 75
 

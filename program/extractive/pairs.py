@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from program.extractive.abbreviations import expand
-from program.extractive.features import concepts_in, content_terms, rank, sentence_features
-from program.extractive.text import terms
+from archehr.program.extractive.abbreviations import expand
+from archehr.program.extractive.features import concepts_in, content_terms, rank, sentence_features
+from archehr.program.extractive.text import terms
 
 if TYPE_CHECKING:
     import numpy as np

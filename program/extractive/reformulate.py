@@ -8,9 +8,9 @@ from functools import cache
 
 import dspy
 
-from program.extractive.focus import asks
-from program.extractive.person import is_about_writer, third_person
-from program.extractive.text import all_concepts, named_by, terms
+from archehr.program.extractive.focus import asks
+from archehr.program.extractive.person import is_about_writer, third_person
+from archehr.program.extractive.text import all_concepts, named_by, terms
 
 WORD_LIMIT = 15
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import dspy
 
-from data.case import Case, Sentence
-from data.files import SAMPLES
-from data.shared_task import read_cases
-from program.extractive.features import STRUCTURE, sentence_features, shared_concepts
-from program.extractive.odds import chance, log_odds, surplus
-from program.extractive.reformulate import reformulate
-from program.types import SentenceScore
+from archehr.data.case import Case, Sentence
+from archehr.data.files import SAMPLES
+from archehr.data.shared_task import read_cases
+from archehr.program.extractive.features import STRUCTURE, sentence_features, shared_concepts
+from archehr.program.extractive.odds import chance, log_odds, surplus
+from archehr.program.extractive.reformulate import reformulate
+from archehr.program.types import SentenceScore
 
 # Chances at which scores 2, 3, 4 and 5 begin. 4 is the decision: the cut that served best when each dev case was
 # predicted by a model fitted on the other nineteen (tests/benchmarks/extractive.py prints the figures).

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from program.extractive.abbreviations import expand
-from program.extractive.concepts import read_concepts
+from archehr.program.extractive.abbreviations import expand
+from archehr.program.extractive.concepts import read_concepts
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _LONGEST_CONCEPT = 4

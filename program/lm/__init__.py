@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from program.lm.cache import configure_cache, keep_replies_in_memory
-from program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
-from program.lm.policy import (
+from archehr.program.lm.cache import configure_cache, keep_replies_in_memory
+from archehr.program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Price, at, budget_error, where
+from archehr.program.lm.policy import (
     LMConfigError,
     check_address,
     check_numbers,
@@ -28,9 +28,9 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from program.lm.metered import FREE, Backend, Engine, MeteredEngine
-from program.lm.native import native_backend
-from program.lm.prices import refuses_temperature
+from archehr.program.lm.engines.native import native_backend
+from archehr.program.lm.metered import FREE, Backend, Engine, MeteredEngine
+from archehr.program.lm.prices import refuses_temperature
 
 __all__ = [
     "Backend",
@@ -159,7 +159,7 @@ def metered_lm(
     """A dspy.LM over any backend, wrapped as every LM of this program is; `settings` are dspy.LM's own."""
     on_reply = None
     if record is not None:
-        from program.lm.replay import Recorder
+        from archehr.program.lm.engines.replay import Recorder
 
         on_reply = Recorder(Path(record)).append
     engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secrets)
@@ -212,19 +212,19 @@ def _backend(
     """The engine that the name asks for; with local_only, refused unless it stays on this machine."""
     kind, _, path = name.partition(":")
     if kind == "gguf" and path:
-        from program.lm.gguf import gguf_backend
+        from archehr.program.lm.engines.gguf import gguf_backend
 
         return gguf_backend(Path(path), context, threads)
     if kind == "replay" and path:
-        from program.lm.replay import replay_backend
+        from archehr.program.lm.engines.replay import replay_backend
 
         return replay_backend(Path(path))
     if name == "knn":
-        from program.lm.knn import KnnEngine
+        from archehr.program.lm.engines.knn import KnnEngine
 
         return in_process(KnnEngine())
     if name.startswith(("gemini/", "gemini-", "vertex_ai/gemini-")):
-        from program.lm.gemini import gemini_backend
+        from archehr.program.lm.engines.gemini import gemini_backend
 
         return gemini_backend(name, api_base, api_key, timeout, safety, accept_model_version, local_only)
     return native_backend(name, api_base, api_key, timeout, local_only)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from data.case import DataError
+from archehr.data.case import DataError
 
 _decided = False  # whether replies have a place of our choosing yet
 

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from program.types import STAGES
+from archehr.program.types import STAGES
 
 Place = tuple[str | None, str | None]  # (case id, stage)
 

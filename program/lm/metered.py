@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from dspy import lm15
 
-from program.lm.ledger import Budget, Count, Ledger, Need, Price, Tokens
+from archehr.program.lm.ledger import Budget, Count, Ledger, Need, Price, Tokens
 
 MAX_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
 BYTES_PER_TOKEN = 3  # English clinical text has 4 and more, so a prompt counted so is not counted short

@@ -7,7 +7,7 @@ import os
 from math import inf
 from urllib.parse import urlsplit
 
-from data.case import DataError
+from archehr.data.case import DataError
 
 
 class LMConfigError(DataError):

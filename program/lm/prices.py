@@ -6,7 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import Any
 
-from program.lm.ledger import Price
+from archehr.program.lm.ledger import Price
 
 SOON = timedelta(days=60)
 

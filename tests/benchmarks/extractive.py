@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data.case import Case, Gold
-from data.shared_task import read_cases
-from metrics.alignment import alignment_table, count_links
-from metrics.evidence import case_counts, evidence_table
-from metrics.intervals import bootstrap
-from metrics.leaderboard import CaseTable
-from metrics.text import bleu, rouge_l_sum, sari
-from program.extractive import EXTRACTIVE_CUT, align, score_sentences
-from program.extractive.align import AlignmentModel
-from program.extractive.generate import answer
-from program.extractive.reformulate import reformulate
-from program.extractive.score_sentences import EvidenceModel, to_score
+from archehr.data.case import Case, Gold
+from archehr.data.shared_task import read_cases
+from archehr.metrics.alignment import alignment_table, count_links
+from archehr.metrics.evidence import case_counts, evidence_table
+from archehr.metrics.intervals import bootstrap
+from archehr.metrics.leaderboard import CaseTable
+from archehr.metrics.text import bleu, rouge_l_sum, sari
+from archehr.program.extractive import EXTRACTIVE_CUT, align, score_sentences
+from archehr.program.extractive.align import AlignmentModel
+from archehr.program.extractive.generate import answer
+from archehr.program.extractive.reformulate import reformulate
+from archehr.program.extractive.score_sentences import EvidenceModel, to_score
 
 Question = Callable[[Case], str]
 

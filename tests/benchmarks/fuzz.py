@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import dspy
 
-from data.case import Case
-from data.shared_task import read_cases
-from data.submission import validate_submission
-from program.pipeline import GroundedQA
-from program.records import CaseRecord, submissions
-from program.settings import PRESETS
+from archehr.data.case import Case
+from archehr.data.shared_task import read_cases
+from archehr.data.submission import validate_submission
+from archehr.program.pipeline import GroundedQA
+from archehr.program.run.records import CaseRecord, submissions
+from archehr.program.settings import PRESETS
 from tests.broken_replies import broken_reply, noise
 from tests.fake_lm import fake_lm
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import dspy
 
-from data.case import Case, Sentence
-from data.shared_task import read_cases
-from program.pipeline import GroundedQA
-from program.state import load_program
+from archehr.data.case import Case, Sentence
+from archehr.data.shared_task import read_cases
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.program_file import load_program
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import answer_stage
 

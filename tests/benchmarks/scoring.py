@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from data.case import Case
-from data.shared_task import read_cases
-from metrics import text
-from metrics.intervals import RESAMPLES, bootstrap
-from metrics.score import ScoreResult, score_submission
+from archehr.data.case import Case
+from archehr.data.shared_task import read_cases
+from archehr.metrics import text
+from archehr.metrics.intervals import RESAMPLES, bootstrap
+from archehr.metrics.score import ScoreResult, score_submission
 
 CASES = 100
 # The plain bootstrap loop is timed on this many resamples and scaled to RESAMPLES.

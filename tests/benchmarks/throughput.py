@@ -10,12 +10,12 @@ from pathlib import Path
 
 import dspy
 
-from data.case import Case
-from data.shared_task import read_cases
-from program.ask import Checked, ask
-from program.run import run_cases
-from program.settings import PRESETS
-from program.state import load_program
+from archehr.data.case import Case
+from archehr.data.shared_task import read_cases
+from archehr.program.prompts.program_file import load_program
+from archehr.program.run.run import run_cases
+from archehr.program.settings import PRESETS
+from archehr.program.stages.ask import Checked, ask
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import answer_stage
 

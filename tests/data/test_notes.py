@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.case import DataError
-from data.notes import case_of, split_note
-from data.shared_task import read_cases
+from archehr.data.case import DataError
+from archehr.data.notes import case_of, split_note
+from archehr.data.shared_task import read_cases
 
 
 def texts(note: str) -> list[str]:

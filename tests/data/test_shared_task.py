@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.case import DataError, Relevance
-from data.shared_task import parse_case_ids, parse_citations, read_cases, read_key, select_cases
+from archehr.data.case import DataError, Relevance
+from archehr.data.shared_task import parse_case_ids, parse_citations, read_cases, read_key, select_cases
 
 SECRET = "She has gout and does not want it known."
 NOTE = (

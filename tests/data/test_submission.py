@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from data.case import AnswerSentence, Case, DataError, Sentence
-from data.submission import read_submission, validate_submission, write_submission
+from archehr.data.case import AnswerSentence, Case, DataError, Sentence
+from archehr.data.submission import read_submission, validate_submission, write_submission
 
 CASES = [
     Case(

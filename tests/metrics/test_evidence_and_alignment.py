@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
-from data.case import AnswerSentence, Gold, Relevance
-from metrics.alignment import alignment_f1, alignment_table, count_links
-from metrics.evidence import case_counts, evidence_table, strict_f1
+from archehr.data.case import AnswerSentence, Gold, Relevance
+from archehr.metrics.alignment import alignment_f1, alignment_table, count_links
+from archehr.metrics.evidence import case_counts, evidence_table, strict_f1
 
 GOLD = Gold(
     relevance={

@@ -1,8 +1,8 @@
 import pytest
 
-from data.case import AnswerSentence, Case, DataError, Gold, Relevance
-from metrics import feedback
-from metrics.text import bleu, rouge_l_sum, sari
+from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance
+from archehr.metrics import feedback
+from archehr.metrics.text import bleu, rouge_l_sum, sari
 
 GOLD = Gold(
     relevance={

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from data.case import DataError
-from metrics.evidence import EvidenceCounts, evidence_table
-from metrics.intervals import bootstrap, paired_difference
-from metrics.leaderboard import text_table
+from archehr.data.case import DataError
+from archehr.metrics.evidence import EvidenceCounts, evidence_table
+from archehr.metrics.intervals import bootstrap, paired_difference
+from archehr.metrics.leaderboard import text_table
 
 
 def table(counts, ids=None):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from data.case import DataError
-from metrics import medcon
-from metrics.neural import Missing
+from archehr.data.case import DataError
+from archehr.metrics import medcon
+from archehr.metrics.neural import Missing
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 needs_quickumls = [

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from data.case import DataError
-from metrics import neural
-from metrics.score import score_submission
-from metrics.tables import Resources
+from archehr.data.case import DataError
+from archehr.metrics import neural
+from archehr.metrics.score import score_submission
+from archehr.metrics.tables import Resources
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 DISTILBERT = str(VECTORS / "tiny_models" / "distilbert-base-uncased")
@@ -64,7 +64,7 @@ class TestModels:
         assert scores == pytest.approx([-1.5088, 1.0], abs=1e-4)
 
     def test_a_component_computed_is_no_longer_missing(self):
-        from data.case import Case
+        from archehr.data.case import Case
 
         case = Case("1", narrative="n", clinician_question="Why a stent?")
         resources = Resources(bertscore_model=DISTILBERT, alignscore_checkpoint=CHECKPOINT, roberta_model=ROBERTA)

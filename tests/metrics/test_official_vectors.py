@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from data.case import DataError
-from metrics import official
-from metrics.keys import official_keys
-from metrics.predictions import read_predictions
+from archehr.data.case import DataError
+from archehr.metrics import official
+from archehr.metrics.keys import official_keys
+from archehr.metrics.predictions import read_predictions
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 

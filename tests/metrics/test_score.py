@@ -3,10 +3,10 @@ import math
 
 import pytest
 
-from data.case import AnswerSentence, Case, DataError, Gold, Relevance
-from data.shared_task import read_cases
-from metrics.intervals import paired_difference
-from metrics.score import score_file, score_run, score_submission
+from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance
+from archehr.data.shared_task import read_cases
+from archehr.metrics.intervals import paired_difference
+from archehr.metrics.score import score_file, score_run, score_submission
 
 E, S, N = Relevance.ESSENTIAL, Relevance.SUPPLEMENTARY, Relevance.NOT_RELEVANT
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.case import Case, DataError
-from data.shared_task import read_cases
-from metrics.intervals import RESAMPLES, SEED, Difference
-from optimize.compare import FEWEST_CASES, compare, verdict
-from optimize.compare_cases import case_differences
-from optimize.compare_html import write_page
-from optimize.compare_prompts import prompt_differences
-from optimize.compare_tables import frame, markdown, records_json
-from program.gold import gold_demo
-from program.records import case_sha256, data_sha256, fitted_cases
-from program.state import load_program
+from archehr.data.case import Case, DataError
+from archehr.data.shared_task import read_cases
+from archehr.metrics.intervals import RESAMPLES, SEED, Difference
+from archehr.optimize.compare.cases import case_differences
+from archehr.optimize.compare.compare import FEWEST_CASES, compare, verdict
+from archehr.optimize.compare.html import write_page
+from archehr.optimize.compare.prompts import prompt_differences
+from archehr.optimize.compare.tables import frame, markdown, records_json
+from archehr.program.prompts.gold import gold_demo
+from archehr.program.prompts.program_file import load_program
+from archehr.program.run.records import case_sha256, data_sha256, fitted_cases
 from tests.conftest import Ran
 from tests.finished_runs import TEST, run_of
 
@@ -36,7 +36,7 @@ def essential(case: Case) -> list[str]:
 
 def outputs(comparison: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """What each way of showing a comparison says, line breaks taken out."""
-    from optimize.compare_display import print_comparison
+    from archehr.terminal.compare_display import print_comparison
 
     write_page(comparison, tmp_path / "c.html")
     capsys.readouterr()

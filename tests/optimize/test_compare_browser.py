@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from optimize.compare import compare
-from optimize.compare_html import write_page
-from program.gold import gold_demo
-from program.pipeline import extractive_program
-from program.run import run_cases
+from archehr.optimize.compare.compare import compare
+from archehr.optimize.compare.html import write_page
+from archehr.program.pipeline import extractive_program
+from archehr.program.prompts.gold import gold_demo
+from archehr.program.run.run import run_cases
 from tests.finished_runs import TEST, run_of
 
 selenium = pytest.importorskip("selenium", reason="needs the extra `test` (selenium)")

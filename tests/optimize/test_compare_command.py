@@ -13,13 +13,13 @@ from typing import Any
 import dspy
 import pytest
 
-from data.shared_task import read_cases
-from optimize.compare_runs import compare_to_folder, read_runs
-from optimize.demos import labelled_demos
-from program.display import RunDisplay
-from program.lm import Budget, BudgetExceeded, in_process, metered_lm
-from program.lm.knn import KnnEngine
-from program.state import load_program, predictor, save_program_file, to_file
+from archehr.data.shared_task import read_cases
+from archehr.optimize.compare.runs import compare_to_folder, read_runs
+from archehr.optimize.demos import labelled_demos
+from archehr.program.lm import Budget, BudgetExceeded, in_process, metered_lm
+from archehr.program.lm.engines.knn import KnnEngine
+from archehr.program.prompts.program_file import load_program, predictor, save_program_file, to_file
+from archehr.terminal.display import RunDisplay
 from tests.conftest import Ran
 from tests.finished_runs import TEST
 

@@ -17,14 +17,14 @@ from typing import get_args
 
 import pytest
 
-from data.case import Case, Sentence
-from optimize.compare import compare
-from optimize.compare_html import write_page
-from program.html import BASE
-from program.pipeline import extractive_program
-from program.report import NOTICES
-from program.run import run_cases
-from program.types import NoticeKind
+from archehr.data.case import Case, Sentence
+from archehr.optimize.compare.compare import compare
+from archehr.optimize.compare.html import write_page
+from archehr.program.pipeline import extractive_program
+from archehr.program.run.html import BASE
+from archehr.program.run.report import NOTICES
+from archehr.program.run.run import run_cases
+from archehr.program.types import NoticeKind
 from tests.conftest import Ran
 from tests.finished_runs import TEST, run_of
 

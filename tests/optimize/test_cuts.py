@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.case import AnswerSentence, Case, Gold, Relevance, Sentence
-from optimize.cuts import LIKERT, fit_cut, reliability, strict_micro_f1
-from program.records import CaseRecord
-from program.settings import PRESETS
-from program.types import SentenceScore
+from archehr.data.case import AnswerSentence, Case, Gold, Relevance, Sentence
+from archehr.optimize.cuts import LIKERT, fit_cut, reliability, strict_micro_f1
+from archehr.program.run.records import CaseRecord
+from archehr.program.settings import PRESETS
+from archehr.program.types import SentenceScore
 
 LABEL = {"e": Relevance.ESSENTIAL, "s": Relevance.SUPPLEMENTARY, "n": Relevance.NOT_RELEVANT}
 Toy = list[tuple[int, str]]

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.case import Case, DataError
-from data.shared_task import read_cases
-from optimize.demos import Acceptance, Demo, bootstrap, covering, fitting, labelled_demos, make_demo, shuffled
-from program.adapter import TellingJSONAdapter
-from program.gold import gold_demo, has_gold, made_from
-from program.lm import Budget, BudgetExceeded
-from program.pipeline import GroundedQA
-from program.settings import PRESETS
-from program.signatures import SIGNATURES
-from program.types import STAGES, StageName
+from archehr.data.case import Case, DataError
+from archehr.data.shared_task import read_cases
+from archehr.optimize.demos import Acceptance, Demo, bootstrap, covering, fitting, labelled_demos, make_demo, shuffled
+from archehr.program.lm import Budget, BudgetExceeded
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.gold import gold_demo, has_gold, made_from
+from archehr.program.settings import PRESETS
+from archehr.program.stages.adapter import TellingJSONAdapter
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import STAGES, StageName
 from tests.fake_lm import fake_lm
 from tests.scripted_stages import gold_lm
 

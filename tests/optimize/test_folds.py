@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.case import Case, DataError
-from data.shared_task import read_cases
-from optimize.demos import labelled_demos
-from optimize.folds import Answering, StagePrompt, assemble, split_folds
-from program.lm.metered import prompt_text
-from program.pipeline import GroundedQA
-from program.settings import PRESETS
-from program.state import load_program
-from program.types import STAGES
+from archehr.data.case import Case, DataError
+from archehr.data.shared_task import read_cases
+from archehr.optimize.demos import labelled_demos
+from archehr.optimize.folds import Answering, StagePrompt, assemble, split_folds
+from archehr.program.lm.metered import prompt_text
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.program_file import load_program
+from archehr.program.settings import PRESETS
+from archehr.program.types import STAGES
 from tests.fake_lm import fake_lm
 from tests.scripted_stages import asked_case, demo_cases, gold_lm, stage_of
 

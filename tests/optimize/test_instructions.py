@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from data.case import DataError
-from data.shared_task import read_cases
-from optimize.folds import Answering, StagePrompt
-from optimize.instructions import write_instructions
-from optimize.search import Options
-from program.gold import gold_demo
-from program.lm import Budget, BudgetExceeded
-from program.lm.metered import prompt_text
-from program.pipeline import GroundedQA
-from program.types import STAGES, StageName
+from archehr.data.case import DataError
+from archehr.data.shared_task import read_cases
+from archehr.optimize.folds import Answering, StagePrompt
+from archehr.optimize.instructions import write_instructions
+from archehr.optimize.search import Options
+from archehr.program.lm import Budget, BudgetExceeded
+from archehr.program.lm.metered import prompt_text
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.gold import gold_demo
+from archehr.program.types import STAGES, StageName
 from tests.scripted_stages import PROPOSAL, gold_lm, stage_of
 
 FEW = read_cases("sample/dev")[:6]
@@ -72,10 +72,10 @@ def test_a_spent_budget_is_told_as_such_not_scored_as_0(
 def test_an_answer_that_only_the_fallback_gave_is_worth_nothing() -> None:
     import dspy
 
-    from optimize.demos import StageTask
-    from optimize.instructions import _score
-    from program.settings import PRESETS
-    from program.types import Link, Notice
+    from archehr.optimize.demos import StageTask
+    from archehr.optimize.instructions import _score
+    from archehr.program.settings import PRESETS
+    from archehr.program.types import Link, Notice
 
     task = StageTask("align", GroundedQA().align, FEW)
     right = [Link(**link) for link in gold_demo("align", FEW[0])["links"]]

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from data.case import Case, DataError
-from data.shared_task import read_cases
-from metrics.intervals import Difference
-from optimize.files import SHARED_WORDS
-from optimize.optimize import Optimised
-from optimize.report import gain_in_words, report
-from optimize.scores import parse_weights
-from optimize.search import OPTIMIZERS, Options
-from optimize.session import check_options, optimize_to_file
-from program.lm import Budget, BudgetExceeded
-from program.lm.metered import prompt_parts
-from program.state import ProgramFile, load_program, predictor, read_program_file
-from program.types import STAGES
+from archehr.data.case import Case, DataError
+from archehr.data.shared_task import read_cases
+from archehr.metrics.intervals import Difference
+from archehr.optimize.files import SHARED_WORDS
+from archehr.optimize.optimize import Optimised
+from archehr.optimize.report import gain_in_words, report
+from archehr.optimize.scores import parse_weights
+from archehr.optimize.search import OPTIMIZERS, Options
+from archehr.optimize.session import check_options, optimize_to_file
+from archehr.program.lm import Budget, BudgetExceeded
+from archehr.program.lm.metered import prompt_parts
+from archehr.program.prompts.program_file import ProgramFile, load_program, predictor, read_program_file
+from archehr.program.types import STAGES
 from tests.scripted_stages import PROPOSAL, asked_case, demo_cases, gold_lm, stage_of
 
 FEW = read_cases("sample/dev")[:6]
@@ -91,7 +91,7 @@ def test_a_fold_is_answered_with_demos_of_the_other_folds_only(tmp_path: Path) -
 
 
 def _order(cases: Sequence[Case]) -> list[str]:
-    from optimize.demos import shuffled
+    from archehr.optimize.demos import shuffled
 
     return shuffled([c.id for c in cases], 0, 0)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from data.case import Sentence
-from data.shared_task import read_cases
-from optimize.calls import expected_calls, most_calls
-from optimize.scores import parse_weights
-from optimize.search import Options
-from optimize.session import optimize_to_file
-from program.types import STAGES, StageName
+from archehr.data.case import Sentence
+from archehr.data.shared_task import read_cases
+from archehr.optimize.calls import expected_calls, most_calls
+from archehr.optimize.scores import parse_weights
+from archehr.optimize.search import Options
+from archehr.optimize.session import optimize_to_file
+from archehr.program.types import STAGES, StageName
 from tests.scripted_stages import gold_lm
 
 FEW = read_cases("sample/dev")[:6]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program.display import _print_columns, default_folder
+from archehr.terminal.display import _print_columns, default_folder
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.case import AnswerSentence, Sentence
-from data.shared_task import read_cases
-from metrics.alignment import alignment_table, count_links
-from program.extractive.align import ExtractiveAlign
-from program.extractive.pairs import pair_features
-from program.extractive.reformulate import reformulate
+from archehr.data.case import AnswerSentence, Sentence
+from archehr.data.shared_task import read_cases
+from archehr.metrics.alignment import alignment_table, count_links
+from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.pairs import pair_features
+from archehr.program.extractive.reformulate import reformulate
 
 TEXTS = st.lists(st.one_of(st.text(), st.sampled_from(["Her kidneys failed.", "Cr 4.1 c/w AKI.", "# AKI:", "?"])))
 

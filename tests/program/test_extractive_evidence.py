@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.case import Case, Sentence
-from data.shared_task import read_cases
-from metrics.evidence import count_evidence, evidence_table
-from program.extractive import EXTRACTIVE_CUT, score_sentences
-from program.extractive.features import shared_concepts
-from program.extractive.reformulate import reformulate
-from program.extractive.score_sentences import ExtractiveScoreSentences, fit, to_score
+from archehr.data.case import Case, Sentence
+from archehr.data.shared_task import read_cases
+from archehr.metrics.evidence import count_evidence, evidence_table
+from archehr.program.extractive import EXTRACTIVE_CUT, score_sentences
+from archehr.program.extractive.features import shared_concepts
+from archehr.program.extractive.reformulate import reformulate
+from archehr.program.extractive.score_sentences import ExtractiveScoreSentences, fit, to_score
 
 TEXTS = st.lists(st.one_of(st.text(), st.sampled_from(["# AKI:", "Cr 2.1 c/w ATN.", "Seen by Dr.", "...", "æ ∆"])))
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.case import Sentence
-from data.shared_task import read_cases
-from program.extractive.abbreviations import ABBREVIATIONS, BEFORE_A_NUMBER
-from program.extractive.generate import MONTHS, ExtractiveGenerate, compress
-from program.limits import count_words
+from archehr.data.case import Sentence
+from archehr.data.shared_task import read_cases
+from archehr.program.extractive.abbreviations import ABBREVIATIONS, BEFORE_A_NUMBER
+from archehr.program.extractive.generate import MONTHS, ExtractiveGenerate, compress
+from archehr.program.stages.limits import count_words
 
 NOTES = [s.text for case in read_cases("sample/dev") for s in case.sentences]
 EVIDENCE = st.lists(st.one_of(st.sampled_from(NOTES), st.text(), st.just("word " * 90)), max_size=12)

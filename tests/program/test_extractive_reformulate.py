@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.shared_task import read_cases
-from program.extractive.focus import asks
-from program.extractive.person import is_about_writer, third_person
-from program.extractive.reformulate import ExtractiveReformulate, close, reformulate, topics
+from archehr.data.shared_task import read_cases
+from archehr.program.extractive.focus import asks
+from archehr.program.extractive.person import is_about_writer, third_person
+from archehr.program.extractive.reformulate import ExtractiveReformulate, close, reformulate, topics
 
 FRAGMENTS = st.sampled_from(
     ["my dad had a stroke", "why did they stop it??", "I have AKI", "please help", "can you advise?", "thanks", "?",

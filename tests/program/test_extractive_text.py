@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import program.extractive
-from program.extractive.abbreviations import expand
-from program.extractive.cues import CUES, cue_row, what_is_asked
-from program.extractive.features import NAMES, sentence_features, whole_sentences
-from program.extractive.sections import places, strip_mark
-from program.extractive.text import is_stop_word, stem, stems, terms
+from archehr.program.extractive import concepts
+from archehr.program.extractive.abbreviations import expand
+from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
+from archehr.program.extractive.features import NAMES, sentence_features, whole_sentences
+from archehr.program.extractive.sections import places, strip_mark
+from archehr.program.extractive.text import is_stop_word, stem, stems, terms
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_patients_word_and_the_notes_word_meet_in_a_concept() -> None:
 
 
 def test_no_entry_of_the_concept_table_is_an_everyday_word() -> None:
-    table = (Path(program.extractive.__file__).with_name("concepts.txt")).read_text(encoding="utf-8").splitlines()
+    table = (Path(concepts.__file__).with_name("concepts.txt")).read_text(encoding="utf-8").splitlines()
     lines = [line.split("|") for line in table if not line.startswith("#")]
     assert all(len(members) >= 2 for members in lines)
     everyday = [m for members in lines for m in members if all(is_stop_word(s) for s in stems(m))]

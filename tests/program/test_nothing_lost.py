@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from data.case import Case, DataError
-from program.batch import Interrupted, answer_all
-from program.records import CaseRecord
-from program.run_folder import RunFolder
+from archehr.data.case import Case, DataError
+from archehr.program.run.batch import Interrupted, answer_all
+from archehr.program.run.folder import RunFolder
+from archehr.program.run.records import CaseRecord
 from tests.benchmarks.kill_and_resume import kill_and_resume
 from tests.stub_server import Reply, StubServer, answer_stage
 
@@ -78,7 +78,7 @@ def test_an_interruption_lets_cases_in_flight_finish_but_not_for_ever() -> None:
 
 
 def test_threads_see_the_callers_context() -> None:
-    from program.lm.ledger import at, where
+    from archehr.program.lm.ledger import at, where
 
     seen: list[Any] = []
     with at(stage="score"):
@@ -145,7 +145,7 @@ def test_the_parts_that_differ_are_named_and_names_of_the_same_things_do_not_cou
 
 def test_a_second_run_on_the_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     hold = (
-        "import sys, pathlib; from program.run_folder import RunFolder\n"
+        "import sys, pathlib; from archehr.program.run.folder import RunFolder\n"
         f"with RunFolder(pathlib.Path({str(tmp_path)!r}), {IDENTITY!r}):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )

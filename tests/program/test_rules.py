@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.case import Sentence
-from program.align import check_links
-from program.generate import check_answer
-from program.limits import count_words, cut_question, fit_answer, one_line
-from program.reformulate import check_question
-from program.render import near, render, windows
-from program.score_sentences import at_cut, check_scores, select_evidence
-from program.settings import PRESETS, PipelineSettings
-from program.types import Link, SentenceScore
+from archehr.data.case import Sentence
+from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.stages.align import check_links
+from archehr.program.stages.generate import check_answer
+from archehr.program.stages.limits import count_words, cut_question, fit_answer, one_line
+from archehr.program.stages.reformulate import check_question
+from archehr.program.stages.render import near, render, windows
+from archehr.program.stages.score_sentences import at_cut, check_scores, select_evidence
+from archehr.program.types import Link, SentenceScore
 
 IDS = st.lists(st.integers(0, 30).map(str), unique=True, min_size=1)
 SCORES = st.lists(st.builds(SentenceScore, id=st.integers(0, 40).map(str), score=st.integers(1, 5)))

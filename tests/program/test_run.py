@@ -10,11 +10,11 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from data.shared_task import read_cases
-from program.lm import make_lm
-from program.pipeline import GroundedQA
-from program.run import CREDENTIALED, run_cases
-from program.state import load_program
+from archehr.data.shared_task import read_cases
+from archehr.program.lm import make_lm
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.program_file import load_program
+from archehr.program.run.run import CREDENTIALED, run_cases
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import Reply, StubServer, answer_stage
 

@@ -12,14 +12,14 @@ from dspy import lm15
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from data.case import AnswerSentence, Case, DataError, Sentence
-from data.shared_task import read_cases
-from data.submission import validate_submission
-from program.extractive.align import ExtractiveAlign
-from program.extractive.generate import ExtractiveGenerate
-from program.pipeline import GroundedQA, extractive_program, own_answer_sentences
-from program.records import CaseRecord, submissions
-from program.settings import PRESETS
+from archehr.data.case import AnswerSentence, Case, DataError, Sentence
+from archehr.data.shared_task import read_cases
+from archehr.data.submission import validate_submission
+from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.generate import ExtractiveGenerate
+from archehr.program.pipeline import GroundedQA, extractive_program, own_answer_sentences
+from archehr.program.run.records import CaseRecord, submissions
+from archehr.program.settings import PRESETS
 from tests.benchmarks.fuzz import fuzz
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import answer_stage

@@ -10,13 +10,10 @@ from typing import Any
 import dspy
 import pytest
 
-from data.case import DataError
-from program.handwritten import handwritten
-from program.pipeline import GroundedQA
-from program.settings import PRESETS
-from program.show import stage_messages
-from program.signatures import SIGNATURES
-from program.state import (
+from archehr.data.case import DataError
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.handwritten import handwritten
+from archehr.program.prompts.program_file import (
     PROMPTS,
     ProgramFile,
     load_program,
@@ -26,7 +23,10 @@ from program.state import (
     signature_hash,
     to_file,
 )
-from program.types import STAGES
+from archehr.program.prompts.show import stage_messages
+from archehr.program.settings import PRESETS
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import STAGES, Link, SentenceScore
 
 INPUTS = {s: {n: f"<{n}>" for n in SIGNATURES[s].input_fields} for s in STAGES}
 
@@ -52,7 +52,7 @@ def test_a_saved_program_sends_the_same_messages_when_loaded(tmp_path: Path) -> 
 
 
 def test_the_shipped_handwritten_program_is_what_its_builder_builds() -> None:
-    """Fails after an edit of a signature: run `python -m program.handwritten`."""
+    """Fails after an edit of a signature: run `python -m archehr.program.prompts.handwritten`."""
     assert read_program_file(PROMPTS / "handwritten.json") == ProgramFile.model_validate(
         handwritten().model_dump(mode="json")
     )
@@ -105,16 +105,37 @@ def test_anything_else_than_a_program_file_is_refused_unrun(tmp_path: Path, cont
         load_program(tmp_path / "missing.json")
 
 
-def test_the_signature_hash_follows_every_text_and_type_of_the_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = signature_hash()
+def test_the_signature_hash_follows_the_fields_and_their_types_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, score = signature_hash(), SIGNATURES["score"]
     for changed in (
-        SIGNATURES["score"].with_instructions("Else."),
-        SIGNATURES["score"].append("more", dspy.OutputField(), type_=str),
-        SIGNATURES["score"].with_updated_fields("question", desc="else"),
-        SIGNATURES["score"].with_updated_fields("scores", type_=list[str]),
+        score.append("more", dspy.OutputField(), type_=str),
+        score.with_updated_fields("scores", type_=list[str]),
+        score.with_updated_fields("scores", type_=list[Link]),
+        score.delete("narrative"),
     ):
         monkeypatch.setitem(SIGNATURES, "score", changed)
         assert signature_hash() != before
+    for same in (score.with_instructions("Else."), score.with_updated_fields("question", desc="else")):
+        monkeypatch.setitem(SIGNATURES, "score", same)
+        assert signature_hash() == before
+
+
+def test_a_file_does_not_care_where_the_types_of_its_fields_are_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signature_hash()
+    moved = type("SentenceScore", (SentenceScore,), {"__module__": "elsewhere", "__doc__": "Said otherwise."})
+    monkeypatch.setitem(SIGNATURES, "score", SIGNATURES["score"].with_updated_fields("scores", type_=list[moved]))
+    assert signature_hash() == before
+
+
+def test_a_file_of_version_0_1_is_read_where_the_fields_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_0_1 = "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820"
+    path = spoiled(tmp_path, lambda raw: raw.update(signature_hash=of_0_1))
+    assert load_program(path).score.predict.demos
+    monkeypatch.setitem(SIGNATURES, "score", SIGNATURES["score"].append("more", dspy.OutputField(), type_=str))
+    with pytest.raises(DataError, match="other signatures"):
+        load_program(path)
 
 
 def test_the_extractive_program_has_no_prompts_to_save() -> None:

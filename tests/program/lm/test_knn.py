@@ -16,17 +16,18 @@ from dspy import lm15
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.case import AnswerSentence, Case, Sentence
-from data.shared_task import read_cases
-from metrics.intervals import paired_difference
-from metrics.score import ScoreResult, score_submission
-from program import signatures
-from program.lm import knn, make_lm
-from program.lm.knn import KnnEngine
-from program.pipeline import GroundedQA
-from program.records import submissions
-from program.render import render
-from program.run import run_cases
+from archehr.data.case import AnswerSentence, Case, Sentence
+from archehr.data.shared_task import read_cases
+from archehr.metrics.intervals import paired_difference
+from archehr.metrics.score import ScoreResult, score_submission
+from archehr.program.lm import make_lm
+from archehr.program.lm.engines import knn
+from archehr.program.lm.engines.knn import KnnEngine
+from archehr.program.pipeline import GroundedQA
+from archehr.program.run.records import submissions
+from archehr.program.run.run import run_cases
+from archehr.program.stages import signatures
+from archehr.program.stages.render import render
 
 LABEL = {"essential": 5, "supplementary": 3, "not-relevant": 1}
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
@@ -279,7 +280,7 @@ def test_the_same_prompt_gets_the_same_answer_in_any_thread_and_without_memory()
 
 @pytest.mark.parametrize("module", ["knn", "neighbours", "prompt_reader"])
 def test_it_has_nothing_to_learn_from_but_its_prompt(module: str) -> None:
-    path = importlib.import_module(f"program.lm.{module}").__file__
+    path = importlib.import_module(f"archehr.program.lm.engines.{module}").__file__
     assert path is not None
     source = Path(path).read_text(encoding="utf-8")
     imported = {
@@ -288,6 +289,6 @@ def test_it_has_nothing_to_learn_from_but_its_prompt(module: str) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
     }
-    assert not {name.split(".")[0] for name in imported} & {"data", "os", "pathlib", "importlib"}
-    assert not [name for name in imported if name.startswith("program.extractive")]
+    assert not {name.split(".")[0] for name in imported} & {"os", "pathlib", "importlib"}
+    assert not [name for name in imported if name.startswith(("archehr.data", "archehr.program.extractive"))]
     assert "open(" not in source

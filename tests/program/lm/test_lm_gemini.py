@@ -10,9 +10,9 @@ import google.auth.credentials
 import google.auth.exceptions
 import pytest
 
-from program.lm import LMConfigError, make_lm
-from program.lm.gemini import thinking
-from program.types import SentenceScore
+from archehr.program.lm import LMConfigError, make_lm
+from archehr.program.lm.engines.gemini import thinking
+from archehr.program.types import SentenceScore
 from tests.stub_server import Reply, StubServer
 
 OK = Reply('{"answer": "yes"}', thinking=7, cached=3)

@@ -11,7 +11,7 @@ from typing import Literal
 import dspy
 import pytest
 
-from program.lm import LMConfigError, is_hosted, make_lm
+from archehr.program.lm import LMConfigError, is_hosted, make_lm
 
 
 def smollm2() -> Path:
@@ -67,7 +67,7 @@ def test_a_model_file_that_cannot_be_loaded_stops_the_run(tmp_path: Path) -> Non
 def test_an_interrupted_process_ends_without_a_crash_though_a_reply_is_under_way() -> None:
     leave = (
         "import sys, threading, time\n"
-        "from program.lm import make_lm\n"
+        "from archehr.program.lm import make_lm\n"
         f"lm = make_lm('gguf:{smollm2()}', cache=False, threads=1)\n"
         "threading.Thread(target=lm, args=('Tell me a long story.',), daemon=True).start()\n"
         "while not lm.engine.backend.engine._server: time.sleep(0.05)\n"

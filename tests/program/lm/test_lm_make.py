@@ -11,10 +11,10 @@ from pathlib import Path
 import dspy
 import pytest
 
-from data.case import DataError
-from program.lm import Budget, LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
-from program.lm.metered import is_version_of
-from program.lm.prices import find_price, retirement_note
+from archehr.data.case import DataError
+from archehr.program.lm import Budget, LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
+from archehr.program.lm.metered import is_version_of
+from archehr.program.lm.prices import find_price, retirement_note
 from tests.fake_lm import fake_lm
 from tests.stub_server import Received, Reply, StubServer
 
@@ -180,7 +180,7 @@ def test_litellm_is_said_and_only_for_names_that_nothing_else_knows() -> None:
 
 def test_making_an_lm_imports_neither_litellm_nor_google_genai() -> None:
     program = (
-        "import sys; from program.lm import make_lm; make_lm('gemini/gemini-3.8-flash', api_key='k');"
+        "import sys; from archehr.program.lm import make_lm; make_lm('gemini/gemini-3.8-flash', api_key='k');"
         "make_lm('openai/m', api_base='http://127.0.0.1:9/v1');"
         "print([m for m in ('litellm', 'google.genai') if m in sys.modules])"
     )

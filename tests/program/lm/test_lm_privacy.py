@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from program.lm import Budget, LMConfigError, is_hosted, is_loopback, make_lm
-from program.lm.metered import safe_message
+from archehr.program.lm import Budget, LMConfigError, is_hosted, is_loopback, make_lm
+from archehr.program.lm.metered import safe_message
 from tests.fake_lm import fake_lm
 from tests.stub_server import Reply, StubServer
 

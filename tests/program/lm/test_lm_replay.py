@@ -12,8 +12,8 @@ from dspy import lm15
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from program.lm import LMConfigError, at, make_lm
-from program.lm.replay import Recorder, replay_backend
+from archehr.program.lm import LMConfigError, at, make_lm
+from archehr.program.lm.engines.replay import Recorder, replay_backend
 from tests.fake_lm import fake_lm
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dspy
 import pytest
 
-from program.lm import make_lm
-from program.signatures import SIGNATURES
+from archehr.program.lm import make_lm
+from archehr.program.stages.signatures import SIGNATURES
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import StubServer, answer_stage
 

@@ -1,0 +1,271 @@
+"""Programs side by side on the same cases: official scores, paired differences in one plain word, what each took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from archehr.data.case import Case, DataError
+from archehr.data.submission import submission_entries
+from archehr.metrics.intervals import Difference, Interval, paired_difference
+from archehr.metrics.keys import key_of
+from archehr.metrics.score import ScoreResult, score_submission
+from archehr.metrics.tables import Resources
+from archehr.optimize.compare.fairness import check_same_task, demo_overlap, in_sample, setup_differences
+from archehr.optimize.scores import headline
+from archehr.program.prompts.program_file import ProgramFile
+from archehr.program.run.records import CaseRecord, submissions
+
+SUBTASKS = (1, 2, 3, 4)
+# Under six cases all may favour one program by chance alone more than once in 20 times (2 / 2**5 = 0.06).
+FEWEST_CASES = 6
+BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A finished run of one program with one LM: its run.json, its answers by case id, and its prompts (`file`; None
+    where it has none or, as `unknown` then says, where they cannot be told)."""
+
+    label: str
+    folder: Path
+    manifest: Mapping[str, Any]
+    records: Mapping[str, CaseRecord]
+    file: ProgramFile | None = None
+    unknown: str = ""
+
+    @property
+    def program(self) -> str:
+        return str(self.manifest["program"])
+
+    @property
+    def lm(self) -> str | None:
+        lm = self.manifest.get("lm")
+        return str(lm["model"]) if lm else None
+
+
+@dataclass(frozen=True)
+class Took:
+    """What it took: attempts, replies from the cache, tokens, US dollars (None: unknown) and notices by kind, summed
+    over the compared cases; wall seconds of the whole run."""
+
+    calls: int
+    cache_hits: int
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    seconds: float
+    notices: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One program with one LM. `differences` are its scores minus those of the row called `against` (None: this is
+    what the others are compared with), by subtask and score name. `flags` must be seen beside every number."""
+
+    run: ProgramRun
+    scores: Mapping[int, ScoreResult]
+    against: str | None
+    differences: Mapping[int, Mapping[str, Difference]]
+    took: Took
+    flags: Sequence[str] = ()
+
+    @property
+    def label(self) -> str:
+        return self.run.label
+
+    def main(self, subtask: int) -> tuple[str, Interval] | None:
+        """The name and value of the score that the subtask is judged by, or None where there is none."""
+        if subtask not in self.scores:
+            return None
+        name = headline(self.scores[subtask].table, subtask)
+        return name, self.scores[subtask].intervals[name]
+
+    def difference(self, subtask: int) -> Difference | None:
+        """The paired difference of the main score."""
+        found = self.main(subtask)
+        return self.differences.get(subtask, {}).get(found[0]) if found else None
+
+    def verdict(self, subtask: int) -> str:
+        """better, worse or not shown; "" where nothing is compared."""
+        difference = self.difference(subtask)
+        return verdict(difference, len(self.scores[subtask].table.case_ids)) if difference else ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows over the same `cases`; `excluded` cases stand in the demos of a program. `notes` belong under every table.
+    `setup` lists what the runs do not have in common: setting -> value per row."""
+
+    data: str
+    cases: Sequence[Case]
+    rows: Sequence[Row]
+    excluded: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    setup: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that are flags of a row."""
+        return [f"{row.label}: {flag}" for row in self.rows for flag in row.flags]
+
+    @property
+    def against(self) -> str:
+        """What the differences are from, in words; "" where nothing is compared."""
+        pairs = {row.label: row.against for row in self.rows if row.against}
+        if len(set(pairs.values())) < 2:
+            return "".join(f"differences are from {label}" for label in set(pairs.values()))
+        return "differences are of " + "; of ".join(f"{label} from {other}" for label, other in pairs.items())
+
+    def row(self, label: str) -> Row:
+        return next(r for r in self.rows if r.label == label)
+
+
+def compare(
+    cases: Sequence[Case],
+    runs: Sequence[ProgramRun],
+    *,
+    baseline: str | None = None,
+    keep_demo_cases: bool = False,
+    resources: Resources | None = None,
+) -> Comparison:
+    """Score `runs` on `cases` and set each beside its baseline.
+
+    `baseline` is a row's label, or a program, which then stands for its run with the same LM; without it the first
+    row's program or, where all are of one program, the first row. Cases that stand in a program's demos are left out
+    for everyone, unless `keep_demo_cases` or none would be left. Raises DataError where the runs did not do the same
+    task.
+    """
+    check_same_task(cases, runs)
+    overlaps = {run.label: demo_overlap(run, cases) for run in runs}
+    shown = {case_id for found in overlaps.values() for case_id in found}
+    kept = [c for c in cases if c.id not in shown]
+    excluding = bool(shown) and bool(kept) and not keep_demo_cases
+    compared = kept if excluding else list(cases)
+    scored = {run.label: _scores(run, compared, resources) for run in runs}
+    rows = []
+    for run in runs:
+        against = _baseline_of(run, runs, baseline)
+        differences = {} if against is run else _differences(scored[run.label], scored[against.label])
+        flags = _flags(run, compared, overlaps[run.label], excluding)
+        label = None if against is run else against.label
+        rows.append(Row(run, scored[run.label], label, differences, _took(run, compared), flags))
+    left_out = [c.id for c in cases if excluding and c.id in shown]
+    excluded = {i: [label for label, found in overlaps.items() if i in found] for i in left_out}
+    return Comparison(
+        str(runs[0].manifest["data"]),
+        compared,
+        rows,
+        excluded,
+        _notes(rows, compared, excluded),
+        setup_differences(runs),
+    )
+
+
+def verdict(difference: Difference, cases: int) -> str:
+    """A paired difference in a word: better or worse only where its 95 % interval leaves out 0."""
+    if cases < FEWEST_CASES or (difference.low <= 1e-9 and difference.high >= -1e-9):
+        return NOT_SHOWN
+    return BETTER if difference.low > 0 else WORSE
+
+
+def case_scores(result: ScoreResult) -> dict[str, float]:
+    """Case id -> the subtask's main score (0-100) of that case alone."""
+    table, name = result.table, headline(result.table, result.subtask)
+    return {i: float(table.board(row, 1)[name]) for i, row in zip(table.case_ids, table.values, strict=True)}
+
+
+def _scores(run: ProgramRun, cases: Sequence[Case], resources: Resources | None) -> dict[int, ScoreResult]:
+    """The official scores of every subtask that the run answered and the data has a key for."""
+    scores = {}
+    for subtask, made in submissions([run.records[c.id] for c in cases]).items():
+        keyed = [c for c in cases if key_of(c, subtask) is not None]
+        if keyed:
+            entries = submission_entries(subtask, {c.id: made[c.id] for c in keyed})
+            scores[subtask] = score_submission(entries, keyed, subtask, resources=resources)
+    return scores
+
+
+def _differences(ours: Mapping[int, ScoreResult], theirs: Mapping[int, ScoreResult]) -> dict[int, Any]:
+    return {n: paired_difference(ours[n].table, theirs[n].table) for n in ours if n in theirs}
+
+
+def _baseline_of(run: ProgramRun, runs: Sequence[ProgramRun], baseline: str | None) -> ProgramRun:
+    """The run that `run` is compared with."""
+    if by_label := [r for r in runs if r.label == baseline]:
+        return by_label[0]
+    programs = list(dict.fromkeys(r.program for r in runs))
+    if baseline is not None and baseline not in programs:
+        labels = ", ".join(dict.fromkeys([*(r.label for r in runs), *programs]))
+        raise DataError(f"--baseline {baseline}: it is none of what is compared; give one of {labels}")
+    if len(programs) == 1:
+        return runs[0]
+    of_program = [r for r in runs if r.program == (baseline or runs[0].program)]
+    return next((r for r in of_program if r.lm == run.lm), of_program[0])
+
+
+def _took(run: ProgramRun, cases: Sequence[Case]) -> Took:
+    records = [run.records[c.id] for c in cases]
+
+    def total(name: str) -> int:
+        return sum(int(r.usage.get(name) or 0) for r in records)
+
+    costs = [r.usage.get("cost", 0.0) for r in records]
+    return Took(
+        total("calls"),
+        total("cache_hits"),
+        total("tokens_in"),
+        total("tokens_out"),
+        None if None in costs else float(sum(costs)),
+        sum(float(session["seconds"]) for session in run.manifest["sessions"]),
+        dict(Counter(n["kind"] for r in records for n in r.notices).most_common()),
+    )
+
+
+def _flags(run: ProgramRun, cases: Sequence[Case], overlap: Mapping[str, Sequence[str]], excluding: bool) -> list[str]:
+    """What makes this run's scores mean less than they seem to."""
+    flags = []
+    if told := in_sample(run, cases):
+        flags.append(told)
+    if overlap:
+        what = "left out for every program" if excluding else "STILL COUNTED: its scores there are memory"
+        flags.append(f"DEMOS ARE TEST CASES: {', '.join(overlap)} ({what})")
+    if run.unknown:
+        flags.append(f"DEMOS UNKNOWN: {run.unknown}, so whether they are among the cases was not checked")
+    if failed := sum(any(n["kind"] == "lm_failed" for n in run.records[c.id].notices) for c in cases):
+        flags.append(f"LM FAILED on {failed} of {len(cases)} cases: their answers are partly the fallback's")
+    return flags
+
+
+def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Sequence[str]]) -> list[str]:
+    """What must be known to read the numbers, a sentence each."""
+    notes = [f"{row.label}: {flag}" for row in rows for flag in row.flags]
+    if excluded:
+        notes.append(f"{len(cases)} cases compared; left out, as demos of a program: {', '.join(excluded)}")
+    if not any(row.scores for row in rows):
+        notes.append("the data has no key, so nothing is scored: the answers stand side by side, no more")
+    elif len(cases) < FEWEST_CASES:
+        notes.append(
+            f"fewer than {FEWEST_CASES} cases can show no difference, whatever they score; here are {len(cases)}"
+        )
+    for subtask in SUBTASKS:
+        missing = {
+            name: why for row in rows if subtask in row.scores for name, why in row.scores[subtask].missing.items()
+        }
+        if missing:
+            have = next(row.scores[subtask].mean_of for row in rows if subtask in row.scores)
+            notes.append(f"ST{subtask} is the mean of {', '.join(have)} only; missing: {', '.join(missing)}")
+    hits = [f"{row.label} {row.took.cache_hits}" for row in rows if row.took.cache_hits]
+    if hits:
+        notes.append(f"replies from the cache are in no call, token or cost: {', '.join(hits)}")
+    if any(len(row.run.records) > len(cases) for row in rows):
+        notes.append("seconds are of whole runs, which answered more cases than are compared")
+    judged = sum(row.difference(n) is not None for row in rows for n in SUBTASKS)
+    if judged > 1:
+        notes.append(
+            f"{judged} differences are judged, each by its own 95 % interval, without correction for their number"
+        )
+    return notes

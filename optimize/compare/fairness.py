@@ -1,0 +1,94 @@
+"""What makes a comparison fair: the same cases and question for all, no demo among the cases, differences said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archehr.data.case import Case, DataError
+from archehr.optimize.files import data_label
+from archehr.program.prompts.gold import made_from
+from archehr.program.run.records import fitted_cases
+
+if TYPE_CHECKING:
+    from archehr.optimize.compare.compare import ProgramRun
+
+GENERIC_NAME = "archehr-qa"  # what the organisers call every file
+
+
+def check_same_task(cases: Sequence[Case], runs: Sequence[ProgramRun]) -> None:
+    """Raises DataError, naming the run, where one did not answer the cases, or not from the same question."""
+    if not runs:
+        raise DataError("nothing to compare; name programs, or run folders with --runs")
+    for run in runs:
+        if lacking := [c.id for c in cases if c.id not in run.records]:
+            raise DataError(
+                f"{run.folder}: has no answer to case {', '.join(lacking[:8])}{' …' if len(lacking) > 8 else ''}; "
+                "finish the run, or compare on --cases that all have answered"
+            )
+    for name, remedy in (("data_sha256", "answer the same DATA"), ("question", "run all with the same --question")):
+        for run in runs:
+            if run.manifest.get(name) != runs[0].manifest.get(name):
+                what = name.replace("data_sha256", "data")
+                raise DataError(f"{run.folder} and {runs[0].folder}: runs on another {what}; {remedy}")
+
+
+def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]:
+    """Case id -> the stages whose demos show it, for the cases that a demo shows.
+
+    Told by the demos' text, since ids repeat across data sets; by the ids in the provenance only where these are
+    surely of the same data.
+    """
+    if run.file is None:
+        return {}
+    label = data_label(str(run.manifest["data"]))
+    sure = label.startswith("sample/") or run.file.provenance.get("data_sha256") == run.manifest["data_sha256"]
+    listed = run.file.provenance.get("demo_case_ids", {}) if sure else {}
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        named = f"{label} {case.id}"
+        for stage, state in run.file.stages.items():
+            if any(made_from(demo, case) for demo in state.demos) or any(
+                source == named or source.startswith(f"{named} (") for source in listed.get(stage, ())
+            ):
+                found.setdefault(case.id, []).append(stage)
+    return found
+
+
+def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
+    """How the scores of `cases` flatter the program because it was made with them, or ""."""
+    provenance = run.file.provenance if run.file else {}
+    seen, told = fitted_cases(provenance, cases), bool(run.manifest.get("in_sample"))
+    if 0 < len(seen) < len(cases):
+        return f"IN SAMPLE in part: it was fitted on {len(seen)} of these {len(cases)} cases, so its scores flatter"
+    if seen or (told and "case_sha256" not in provenance):
+        return "IN SAMPLE: it was fitted on these cases, so its scores flatter"
+    if told:  # on other cases of the same data, known one by one
+        return ""
+    label = data_label(str(run.manifest["data"]))
+    if "data_sha256" in provenance and provenance.get("data") == label != GENERIC_NAME:
+        return f"PERHAPS IN SAMPLE: it was fitted on data also called {label}"
+    return ""
+
+
+def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
+    """Setting -> its value in each run ("-" where it has none, as without an LM), for settings of program, LM and
+    software that are not the same in all that have them."""
+    flat = [
+        {
+            **_flat("settings", run.manifest.get("settings") or {}),
+            **_flat("lm", run.manifest.get("lm") or {}),
+            **_flat("versions", run.manifest.get("versions") or {}),
+            "stages": ", ".join(run.manifest.get("stages") or ()),
+        }
+        for run in runs
+    ]
+    names = dict.fromkeys(name for settings in flat for name in settings if name != "lm.model")  # the labels say it
+    values = {name: [settings.get(name, "-") for settings in flat] for name in names}
+    return {name: found for name, found in values.items() if len({*found} - {"-"}) > 1}
+
+
+def _flat(name: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        return {name: str(value)}
+    return {k: v for key, part in value.items() for k, v in _flat(f"{name}.{key}", part).items()}

@@ -1,0 +1,157 @@
+"""The whole of `archehr compare`: runs what is not yet run, takes finished runs as they are, writes tables and page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from archehr.data.case import Case, DataError
+from archehr.data.submission import write_private
+from archehr.metrics.tables import Resources
+from archehr.optimize.compare.compare import Comparison, ProgramRun, compare
+from archehr.optimize.compare.html import write_page
+from archehr.optimize.compare.tables import frame, markdown
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.program_file import (
+    BUILT_IN,
+    ProgramFile,
+    load_program,
+    program_hash,
+    read_program_file,
+    to_file,
+    to_program,
+)
+from archehr.program.run.folder import read_run_folder
+from archehr.program.run.run import PROGRAM, run_cases
+
+# A progress display, as program.display.RunDisplay.
+Display = Callable[[int, str], AbstractContextManager[Any]]
+
+
+def compare_to_folder(
+    cases: Sequence[Case],
+    programs: Sequence[str],
+    lms: Sequence[str],
+    run_folders: Sequence[Path],
+    out: Path,
+    *,
+    make_lm: Callable[[str], dspy.LM],
+    display: Display,
+    tell: Callable[[str], None],
+    baseline: str | None = None,
+    keep_demo_cases: bool = False,
+    resources: Resources | None = None,
+    demo_cases: Sequence[Case] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare `programs`, run in `out`/runs, and `run_folders`; write comparison.csv, .md and .html to `out`.
+
+    A folder among `programs` is taken for a run folder: of `--runs DIR/*` the option takes only the first.
+    `demo_cases` fill the demos of published program files, `options` are those of run_cases. Raises DataError, and
+    what run_cases raises.
+    """
+    _make_folder(out)
+    finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
+    run_folders = [*run_folders, *map(Path, finished)]
+    loaded = [load_program(name, None, demo_cases) for name in programs if name not in finished]
+    made = run_programs(loaded, lms, make_lm, cases, out / "runs", display=display, tell=tell, **options)
+    compared = compare(
+        cases, read_runs([*made, *run_folders]), baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources
+    )
+    write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
+    write_private(out / "comparison.md", markdown(compared))
+    write_page(compared, out / "comparison.html")
+    tell(f"{out / 'comparison.html'} holds note text; keep it as you keep the data")
+    return compared
+
+
+def run_programs(
+    programs: Sequence[GroundedQA],
+    lms: Sequence[str],
+    make_lm: Callable[[str], dspy.LM],
+    cases: Sequence[Case],
+    out: Path,
+    *,
+    display: Display,
+    tell: Callable[[str], None] = lambda line: None,
+    **options: Any,
+) -> list[Path]:
+    """Run every program with every LM, those without prompts once, each in its own folder below `out`.
+
+    A folder is resumed, so that what is finished costs nothing again. Every run gets an LM of its own, since an LM
+    counts what it is used for. `options` are those of run_cases. Raises what run_cases raises.
+    """
+    folders: list[Path] = []
+    told: set[str] = set()
+    for program in programs:
+        asks = hasattr(program.score, "predict")
+        if asks and not lms:
+            raise DataError(f"{program.name} asks an LM; name one with --lm (knn works offline)")
+        for lm_name in lms if asks else [None]:
+            folder = out / _folder_name(program, lm_name)
+            lm = make_lm(lm_name) if lm_name else None
+            for note in set(getattr(lm, "notes", ())) - told:
+                tell(note)
+                told.add(note)
+            with display(len(cases), folder.name) as shown:
+                run_cases(cases, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
+            folders.append(folder)
+    return folders
+
+
+def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
+    """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
+    the same comes again. Raises DataError for a folder that holds no run."""
+    found = [read_run_folder(folder) for folder in folders]
+    lms = {str(manifest["lm"]["model"]) for manifest, _ in found if manifest["lm"]}
+    stems = [Path(str(manifest["program"])).stem for manifest, _ in found]
+    runs: list[ProgramRun] = []
+    for folder, (manifest, records), stem in zip(folders, found, stems, strict=True):
+        others = {str(m["program"]) for (m, _), s in zip(found, stems, strict=True) if s == stem}
+        name = stem if len(others) == 1 else str(manifest["program"])
+        label = f"{name}, {manifest['lm']['model']}" if manifest["lm"] and len(lms) > 1 else name
+        again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
+        file, unknown = _prompts(folder, manifest)
+        runs.append(ProgramRun(f"{label} ({again + 1})" if again else label, folder, manifest, records, file, unknown))
+    return runs
+
+
+def _prompts(folder: Path, manifest: dict[str, Any]) -> tuple[ProgramFile | None, str]:
+    """The program as it was run, or why its prompts are not known; neither for a program without prompts."""
+    if manifest["lm"] is None:
+        return None, ""
+    stored = folder / PROGRAM
+    try:
+        if stored.exists():
+            file = read_program_file(stored)
+            program = to_program(file)
+        else:
+            program = load_program(str(manifest["program"]))
+            if not hasattr(program.score, "predict"):
+                return None, ""
+            file = to_file(program, program.provenance)
+    except DataError:
+        return None, f"the program {Path(str(manifest['program'])).name} cannot be read any more"
+    if program_hash(program) != manifest["program_hash"]:
+        return None, f"the program {Path(str(manifest['program'])).name} has changed since its run"
+    return file, ""
+
+
+def _folder_name(program: GroundedQA, lm: str | None) -> str:
+    """PROGRAM-LM; a program file also by its content, so that a new version of it is run anew."""
+    parts = [Path(program.name).stem, lm or ""]
+    if Path(program.name).suffix:
+        parts.insert(1, program_hash(program)[:6])
+    return "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be made ({error.strerror}); name another --out") from None

@@ -1,0 +1,146 @@
+"""The comparison as a DataFrame (and CSV), as Markdown and as JSON: the same numbers, flags and notes in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from archehr.optimize.compare.compare import SUBTASKS, Comparison, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAIN = {"strict_micro_f1": "strict F1", "micro_f1": "F1", "overall_score": "overall", "mean": "mean"}
+# Precision and recall beside the main score, under their official names.
+PARTS = {
+    2: {"P": "strict_micro_precision", "R": "strict_micro_recall"},
+    4: {"P": "micro_precision", "R": "micro_recall"},
+}
+
+
+def frame(comparison: Comparison) -> pd.DataFrame:
+    """A row per program and LM, unrounded: scores and differences (0-100) with 95 % intervals, verdicts, precision
+    and recall, what it took; `flags` and `notes` as text."""
+    import pandas as pd
+
+    return pd.DataFrame([_record(row, comparison) for row in comparison.rows])
+
+
+def records_json(comparison: Comparison) -> dict[str, Any]:
+    """What `--json` prints. Holds no note text."""
+    return {
+        "data": comparison.data,
+        "cases": [c.id for c in comparison.cases],
+        "excluded": dict(comparison.excluded),
+        "rows": [
+            {
+                **_record(row, comparison, notes=False),
+                "flags": list(row.flags),
+                "folder": str(row.run.folder),
+                "leaderboard": {f"subtask_{n}": row.scores[n].leaderboard for n in row.scores},
+                "missing": {f"subtask_{n}": row.scores[n].missing for n in row.scores if row.scores[n].missing},
+            }
+            for row in comparison.rows
+        ],
+        "setup": {name: list(values) for name, values in comparison.setup.items()},
+        "notes": list(comparison.notes),
+    }
+
+
+def markdown(comparison: Comparison) -> str:
+    """A table to paste, its flags and notes below it."""
+    header = [
+        "program",
+        *(heading(comparison, n) for n in SUBTASKS),
+        "calls",
+        "tokens in",
+        "out",
+        "cost",
+        "s",
+        "notices",
+    ]
+    told = "; ".join(filter(None, ["95 % intervals over cases", comparison.against]))
+    lines = [f"# {comparison.data}, {len(comparison.cases)} cases", "", f"{told}.", ""]
+    lines += [_md(header), _md(["---"] * len(header))]
+    for row in comparison.rows:
+        cells = ["<br>".join(cell(row, n)) for n in SUBTASKS]
+        lines.append(_md([row_name(row, " **!**"), *cells, *took_cells(row)]))
+    lines += ["", *(f"- {note}" for note in comparison.notes)]
+    if comparison.setup:
+        labels = [row.label for row in comparison.rows]
+        lines += ["", _md(["not the same in all", *labels]), _md(["---"] * (len(labels) + 1))]
+        lines += [_md([name, *values]) for name, values in comparison.setup.items()]
+    return "\n".join(lines) + "\n"
+
+
+def heading(comparison: Comparison, subtask: int) -> str:
+    """ "ST2 strict F1": the subtask and the score it is judged by."""
+    found = next((main for row in comparison.rows if (main := row.main(subtask))), None)
+    return f"ST{subtask} {MAIN[found[0]]}" if found else f"ST{subtask}"
+
+
+def cell(row: Row, subtask: int) -> list[str]:
+    """The lines of one table cell: score with interval; P and R; difference with interval; the verdict."""
+    found = row.main(subtask)
+    if found is None:
+        return ["-"]
+    main, difference = found[1], row.difference(subtask)
+    lines = [f"{main.value:.1f} ({main.low:.1f} to {main.high:.1f})"]
+    if subtask in PARTS:
+        lines.append(" ".join(f"{k} {row.scores[subtask].leaderboard[v]:.1f}" for k, v in PARTS[subtask].items()))
+    if difference:
+        low, value, high = (signed(x) for x in (difference.low, difference.value, difference.high))
+        lines.append(f"{value} ({low} to {high})")
+        lines.append(row.verdict(subtask))
+    return lines
+
+
+def signed(points: float) -> str:
+    """A difference with its sign; one that rounds to 0 has none."""
+    return f"{points:+.1f}" if abs(points) >= 0.05 else "0.0"
+
+
+def row_name(row: Row, mark: str) -> str:
+    """The row's label, marked where flags say that its numbers mean less than they seem to."""
+    return row.label + (mark if row.flags else "")
+
+
+def took_cells(row: Row) -> list[str]:
+    """Calls, tokens in and out, cost, seconds, notices."""
+    took = row.took
+    cost = "unknown" if took.cost is None else f"${took.cost:.4f}"
+    counts = (f"{n:,}" for n in (took.calls, took.tokens_in, took.tokens_out))
+    return [*counts, cost, f"{took.seconds:.1f}", str(sum(took.notices.values()))]
+
+
+def _record(row: Row, comparison: Comparison, *, notes: bool = True) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "row": row.label,
+        "program": row.run.program,
+        "lm": row.run.lm,
+        "against": row.against,
+        "cases": len(comparison.cases),
+    }
+    for subtask in SUBTASKS:
+        record |= {f"st{subtask}_{name}": value for name, value in _numbers(row, subtask)}
+    took = row.took
+    record |= {name: getattr(took, name) for name in ("calls", "cache_hits", "tokens_in", "tokens_out", "cost")}
+    record |= {"seconds": took.seconds, "notices": sum(took.notices.values())}
+    if notes:
+        record |= {"flags": "; ".join(row.flags), "notes": "; ".join(comparison.notes)}
+    return record
+
+
+def _numbers(row: Row, subtask: int) -> Iterator[tuple[str, Any]]:
+    found, difference = row.main(subtask), row.difference(subtask)
+    yield "score", found[0] if found else None
+    for name, source in (("", found[1] if found else None), ("difference_", difference)):
+        for part in ("value", "low", "high"):
+            yield f"{name}{part}", getattr(source, part) if source else None
+    yield "verdict", row.verdict(subtask) or None
+    for part, name in PARTS.get(subtask, {}).items():
+        yield part.lower(), row.scores[subtask].leaderboard[name] if found else None
+
+
+def _md(cells: list[str]) -> str:
+    return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"

@@ -1,0 +1,273 @@
+"""`--lm knn`: nearest neighbours over the demos in the prompt. For trying the tool offline, not for use.
+
+It stands in for an LM where there is none: demos truly change its answers, so that optimising and comparing programs
+can be shown and tested without a key or a download. It ships no fitted number and learns from its prompt alone.
+Without demos it only counts the words that two texts share; with them it still does not read, it copies how sentences
+of similar standing were labelled.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from dspy import lm15
+
+from archehr.program.lm.engines.neighbours import Array, Neighbours, Rarity, line_features, pair_features, words
+from archehr.program.lm.engines.prompt_reader import Demo, Inputs, Prompt, read_prompt
+from archehr.program.lm.metered import prompt_parts
+
+TAGGED = re.compile(r"^\[([^\]\s*]+)\] ?(.*)$", re.MULTILINE)  # no *, for de-identified dates are [**...**]
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
+ASIDE = re.compile(r"\s*\([^()]*\)")
+DEFAULT_LIMIT = 75  # words, where neither the prompt nor a demo says
+
+Lines = list[tuple[str, str]]  # (id, text)
+
+
+class KnnEngine:
+    """Answers every output field from the demos of its own prompt; the same prompt gets the same answer."""
+
+    supports_response_schema = True
+    supported_params = frozenset({"temperature", "max_tokens", "seed", "response_format"})
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        """The reply as a JSON object; {} for a prompt that names no output field. Usage: 4 characters a token."""
+        parts = prompt_parts(request)
+        reply = json.dumps(answer(read_prompt(parts, request.config.response_format)), ensure_ascii=False, indent=1)
+        return lm15.Response(
+            id=None,
+            model=request.model,
+            message=lm15.Message.assistant([lm15.TextPart(reply)]),
+            finish_reason="stop",
+            usage=lm15.Usage(input_tokens=sum(len(t) for _, t in parts) // 4, output_tokens=len(reply) // 4),
+        )
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output field: scores of the lines of one input, links between the lines of two, text, or none of these.
+
+    `id_key` and `value_key` name the two properties of an entry; `low` and `high` bound a score.
+    """
+
+    name: str
+    kind: Literal["scores", "links", "sentences", "text", "other"]
+    id_key: str = ""
+    value_key: str = ""
+    low: int = 1
+    high: int = 5
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the demos teach about one output field. `cuts` maps a label to the prediction that foretells it best."""
+
+    rarity: Rarity
+    neighbours: Neighbours
+    cuts: dict[float, float]
+
+
+def answer(prompt: Prompt) -> dict[str, Any]:
+    """A value for every output field of the prompt."""
+    found: dict[str, Any] = {}
+    names = [name for name, _ in prompt.inputs]
+    demos = tuple(demo for demo in prompt.demos if [name for name, _ in demo.inputs] == names)
+    for name, schema in prompt.outputs.items():
+        output = _output(name, schema, len(_lists(prompt.inputs)))
+        if output.kind == "scores":
+            found[name] = _scores(output, demos, prompt.inputs)
+        elif output.kind == "links":
+            found[name] = _links(output, demos, prompt.inputs)
+        elif output.kind == "other":
+            found[name] = _empty(schema)
+        else:
+            sentences = _extract(output, demos, prompt)
+            found[name] = sentences if output.kind == "sentences" else " ".join(sentences)
+    return found
+
+
+def _output(name: str, schema: dict[str, Any], lists: int) -> Output:
+    """The kind of an output field, by its JSON schema and the number of sentence lists there are to answer about."""
+    entry = schema.get("items") or {}
+    keys = {told.get("type"): key for key, told in entry.get("properties", {}).items()}
+    if keys.keys() == {"string", "integer"} and lists:
+        told = entry["properties"][keys["integer"]]
+        low = int(told.get("minimum", 1))
+        return Output(name, "scores", keys["string"], keys["integer"], low, int(told.get("maximum", low + 4)))
+    if keys.keys() == {"string", "array"} and lists > 1:
+        return Output(name, "links", keys["string"], keys["array"])
+    if schema.get("type") == "array" and entry.get("type") == "string":
+        return Output(name, "sentences")
+    if schema.get("type") == "string" and "enum" not in schema:
+        return Output(name, "text")
+    return Output(name, "other")
+
+
+def _empty(schema: dict[str, Any]) -> Any:
+    """The plainest value of a field of another shape."""
+    plain = {"array": [], "object": {}, "integer": schema.get("minimum", 0), "number": 0.0, "boolean": False}
+    return plain.get(str(schema.get("type")), next(iter(schema.get("enum", ())), ""))
+
+
+def _scores(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+    """Every line with its score: the highest whose cut its neighbours' mean label reaches. Without demos, by the
+    number of words it shares with the other inputs, the line that shares most getting the highest score."""
+    lines, contexts = _source(inputs)
+    fitted = _fit(demos, output)
+    if fitted is None:
+        shared = [len(words(text) & words(" ".join(contexts))) for _, text in lines]
+        step = (output.high - output.low) / (max(shared, default=0) or 1)
+        scores = [output.low + int(step * n) for n in shared]
+    else:
+        # Scores that no demo gives have their cuts evenly between those of the scores that demos give.
+        least = int(fitted.neighbours.labels.min())
+        known = {float(least): float(fitted.neighbours.held_out.min()), **fitted.cuts}
+        cuts = np.interp(np.arange(least + 1, int(max(known)) + 1), list(known), list(known.values()))
+        means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
+        scores = np.clip(least + (means[:, None] >= cuts).sum(axis=1), output.low, output.high).tolist()
+    return [{output.id_key: i, output.value_key: score} for (i, _), score in zip(lines, scores, strict=True)]
+
+
+def _links(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+    """Every sentence of the first list with those of the second linked to it: the pairs that reach the cut. Without
+    demos, those that share at least half of its words."""
+    left, right, _ = _two_sources(inputs)
+    fitted = _fit(demos, output)
+    if fitted is None or not right:
+        linked = [[0 < len(words(a)) <= 2 * len(words(a) & words(b)) for _, b in right] for _, a in left]
+    else:
+        means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
+        linked = (means >= fitted.cuts.get(1.0, np.inf)).reshape(len(left), len(right)).tolist()
+    return [
+        {output.id_key: i, output.value_key: [j for (j, _), yes in zip(right, row, strict=True) if yes]}
+        for (i, _), row in zip(left, linked, strict=True)
+    ]
+
+
+def _extract(output: Output, demos: tuple[Demo, ...], prompt: Prompt) -> list[str]:
+    """Sentences of the source without their asides, as many words as the nearest demo's output has: those most like
+    the ones that demos drew on. Without demos, those that share most words with the first other input, a question
+    before the rest."""
+    lines, contexts = _source(prompt.inputs)
+    texts = [ASIDE.sub("", text) for _, text in lines]
+    if not texts:
+        return []
+    limit, ending = prompt.limit or DEFAULT_LIMIT, ""
+    fitted = _fit(demos, output)
+    if fitted is None:
+        asked = words(contexts[0] if contexts else "")
+        liking = [len(words(text) & asked) + 0.5 * ("?" in text) for text in texts]
+    else:
+        liking = fitted.neighbours.predict(_points(output, prompt.inputs, fitted.rarity)).tolist()
+        nearest = _text(max(demos, key=lambda demo: _alike(_joined(demo.inputs), _joined(prompt.inputs))), output)
+        limit, ending = min(limit, len(nearest.split()) or limit), nearest[-1:]
+    if output.kind == "sentences":
+        return _within(texts, liking, limit)
+    best = " ".join(texts[liking.index(max(liking))].split()[:limit])
+    return [best.rstrip(" .,;:!?") + ending if ending in (".", "?") else best]
+
+
+def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[str]:
+    """The best-liked texts of at most `limit` words in all, in their own order; the best one cut if none fits."""
+    ranked = sorted(range(len(texts)), key=lambda i: -liking[i])
+    kept: list[int] = []
+    for i in ranked:
+        if sum(len(texts[j].split()) for j in [*kept, i]) <= limit:
+            kept.append(i)
+    return [texts[i] for i in sorted(kept)] or [" ".join(texts[ranked[0]].split()[:limit])]
+
+
+@lru_cache(maxsize=64)  # one program's demos come with every case
+def _fit(demos: tuple[Demo, ...], output: Output) -> Fitted | None:
+    """Neighbours over all lines (or pairs of lines) of the demos that have the output, or None where none has."""
+    labelled = [(demo.inputs, labels) for demo in demos if (labels := _labels(demo, output))]
+    if not labelled:
+        return None
+    rarity = Rarity(text for inputs, _ in labelled for name in _lists(inputs) for _, text in _lines(inputs, name))
+    neighbours = Neighbours(
+        features=np.concatenate([_points(output, inputs, rarity) for inputs, _ in labelled]),
+        labels=np.concatenate([labels for _, labels in labelled]),
+        group=np.repeat(np.arange(len(labelled)), [len(labels) for _, labels in labelled]),
+    )
+    if output.kind not in ("scores", "links"):
+        return Fitted(rarity, neighbours, {})
+    foretold = sorted({label for label in neighbours.labels.tolist() if label > neighbours.labels.min()})
+    cuts = np.maximum.accumulate([0.0, *(neighbours.cut(label) for label in foretold)])[1:]
+    return Fitted(rarity, neighbours, dict(zip(foretold, cuts.tolist(), strict=True)))
+
+
+def _labels(demo: Demo, output: Output) -> list[float] | None:
+    """What the demo's reply says of each line or pair of its inputs; None where it does not answer the field."""
+    if output.kind in ("sentences", "text"):
+        text = _text(demo, output)
+        return [_alike(line, text) for _, line in _source(demo.inputs)[0]] if text else None
+    given = demo.output(output.name)
+    if not isinstance(given, list):
+        return None
+    try:
+        told = {str(entry[output.id_key]): entry[output.value_key] for entry in given}
+        if output.kind == "scores":
+            return [float(told.get(i, output.low)) for i, _ in _source(demo.inputs)[0]]
+        left, right, _ = _two_sources(demo.inputs)
+        return [float(j in map(str, told.get(i, ()))) for i, _ in left for j, _ in right]
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _points(output: Output, inputs: Inputs, rarity: Rarity) -> Array:
+    """Feature vectors of the lines, or pairs of lines, that the output is about."""
+    if output.kind == "links":
+        left, right, contexts = _two_sources(inputs)
+        pairs = pair_features([text for _, text in left], [text for _, text in right], contexts, rarity)
+        return pairs.reshape(-1, pairs.shape[-1])
+    lines, contexts = _source(inputs)
+    return line_features([text for _, text in lines], contexts, rarity)
+
+
+def _lists(inputs: Inputs) -> list[str]:
+    """Names of the inputs that are lists of `[id] text` lines."""
+    return [name for name, text in inputs if all(TAGGED.match(line) for line in text.split("\n"))]
+
+
+def _lines(inputs: Inputs, name: str) -> Lines:
+    return TAGGED.findall(dict(inputs)[name])
+
+
+def _source(inputs: Inputs) -> tuple[Lines, list[str]]:
+    """The sentences to work on, and the other inputs: the first list, else the longest input cut into sentences."""
+    if not inputs:
+        return [], []
+    lists = _lists(inputs)
+    chosen = lists[0] if lists else max(inputs, key=lambda pair: len(pair[1]))[0]
+    sentences = [text for text in SENTENCE_END.split(dict(inputs)[chosen]) if text.strip()]
+    lines = _lines(inputs, chosen) if lists else [(str(i), text) for i, text in enumerate(sentences)]
+    return lines, [text for name, text in inputs if name != chosen]
+
+
+def _two_sources(inputs: Inputs) -> tuple[Lines, Lines, list[str]]:
+    """The sentences to link, those to link them to, and the other inputs. ValueError without two lists."""
+    left, right, *_ = _lists(inputs)
+    rest = [text for name, text in inputs if name not in (left, right)]
+    return _lines(inputs, left), _lines(inputs, right), rest
+
+
+def _text(demo: Demo, output: Output) -> str:
+    """A text output of a demo; "" where it has none."""
+    given = demo.output(output.name)
+    return " ".join(map(str, given)) if isinstance(given, list) else given if isinstance(given, str) else ""
+
+
+def _joined(inputs: Inputs) -> str:
+    return "\n".join(text for _, text in inputs)
+
+
+def _alike(a: str, b: str) -> float:
+    """Cosine of the words of two texts."""
+    shared = len(words(a) & words(b))
+    return shared / (len(words(a)) * len(words(b))) ** 0.5 if shared else 0.0

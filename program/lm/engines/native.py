@@ -1,0 +1,176 @@
+"""Engines for hosted providers and OpenAI-compatible servers: DSPy's native ones, litellm only where they end."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+
+import dspy
+from dspy import lm15
+from dspy._vendor.lm15.registry import lookup
+from dspy._vendor.lm15.transports import StdlibTransport
+from dspy.clients.engines import LiteLLMEngine, LM15Engine
+
+from archehr.program.lm.metered import Backend, Engine
+from archehr.program.lm.policy import LMConfigError, is_loopback, refuse_remote, without_userinfo
+from archehr.program.lm.prices import find_price, refuses_temperature, retirement_note
+
+# Servers that take a JSON schema with every model, which the snapshot of models cannot know.
+SCHEMA_SERVERS = {"ollama", "vllm", "sglang"}
+COMPATIBLE = "openai-compatible"  # our lm15 provider for whatever --api-base points at
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """Sends the request under the model name that the engine's router expects."""
+
+    engine: Engine
+    model: str
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        return self.engine.complete(replace(request, model=self.model))
+
+
+class _Compatible:
+    """A server of which only the address is known. If it refuses the JSON schema it is not sent another one: the
+    prompt asks for JSON as well."""
+
+    def __init__(self, engine: Engine, model: str) -> None:
+        self._engine = _Renamed(engine, model)
+        self._takes_schema = True
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        if not self._takes_schema:
+            request = replace(request, config=replace(request.config, response_format=None))
+        try:
+            return self._engine.complete(request)
+        except lm15.InvalidRequestError as exc:
+            if exc.status == 404:  # no later call will fare better, and the run is to stop on it
+                raise lm15.UnsupportedModelError(
+                    f"{exc.message} (HTTP 404: is the model served there, and does --api-base end in /v1?)",
+                    provider=COMPATIBLE,
+                    status=404,
+                ) from exc
+            if request.config.response_format is None or not re.search("response_format|json_schema", exc.message):
+                raise
+            self._takes_schema = False
+            # A transient error, so that DSPy tries again and the ledger counts a retry.
+            raise lm15.ServerError("the server takes no JSON schema", provider=COMPATIBLE) from exc
+
+
+def native_backend(name: str, api_base: str | None, api_key: str | None, timeout: float, local_only: bool) -> Backend:
+    """The engine for `name`: a provider DSPy knows, else the OpenAI-compatible server at `api_base`, else litellm."""
+    try:
+        route = LM15Engine(lm15.RouterConfig(env={})).resolve(name)
+    except (lm15.UnknownModelError, lm15.UnsupportedFeatureError, lm15.AmbiguousModelError):
+        route = None
+    provider = route.provider.removesuffix("-chat") if route is not None else ""
+    api_base = api_base or _environment_base(name.partition("/")[0], provider)
+    if api_base and (route is None or route.provider == "openai-chat") and not _is_openai(api_base):
+        if local_only:
+            refuse_remote(name, api_base)
+        return _compatible_backend(route.model if route else name, api_base.rstrip("/"), api_key, timeout)
+    if route is None:
+        if local_only:
+            refuse_remote(name, "")
+        return _litellm_backend(name, api_key, timeout)
+    return _provider_backend(name, route, api_base, api_key, timeout, local_only)
+
+
+def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout: float) -> Backend:
+    """vLLM, llama.cpp's server, Ollama, LM Studio, SGLang, a gateway: max_tokens and JSON schema in OpenAI's form."""
+    if api_key is None and not is_loopback(api_base):
+        api_key = os.environ.get("OPENAI_API_KEY")  # a program on this machine does not get the account's key
+    provider = lm15.ProviderDefinition.chat(
+        lm15.AccessPolicy(provider=COMPATIBLE, base_url=api_base),
+        # Many of these servers know max_tokens only and would ignore OpenAI's newer max_completion_tokens.
+        compat=lm15.OpenAIChatCompat(max_tokens_field="max_tokens", thinking_format="reasoning_effort"),
+        placeholder_key="none",
+    )
+    config = lm15.RouterConfig(
+        providers=(provider,),
+        api_keys={COMPATIBLE: api_key} if api_key else None,
+        transport=_transport(api_base, timeout),
+    )
+    return Backend(
+        engine=_Compatible(LM15Engine(config), f"{COMPATIBLE}:{model}"),
+        endpoint=api_base,
+        provider=COMPATIBLE,
+        response_schema=True,
+        reasoning=True,
+        temperature=not refuses_temperature(COMPATIBLE, model),
+        params=frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"}),
+    )
+
+
+def _provider_backend(
+    name: str, route: lm15.Resolution, api_base: str | None, api_key: str | None, timeout: float, local_only: bool
+) -> Backend:
+    known = lookup(route.provider)
+    endpoint = api_base or (known.access.base_url if known and not known.hosted else None) or ""
+    if local_only:
+        refuse_remote(name, endpoint)
+    keys = known.access.env_keys if known and not known.hosted else ()
+    if keys and not api_key and not any(os.environ.get(key) for key in keys):
+        raise LMConfigError(f"{name} needs a key: set {' or '.join(keys)}")
+    config = lm15.RouterConfig(
+        api_keys={route.provider: api_key} if api_key else None,
+        base_urls={route.provider: endpoint} if api_base else None,
+        transport=_transport(endpoint, timeout),
+    )
+    hints = dspy.LM(name, engine="lm15")  # asked for what the model can do, never called
+    params = set(hints.supported_params)
+    if route.provider in SCHEMA_SERVERS:
+        params.add("response_format")
+    return Backend(
+        engine=_Renamed(LM15Engine(config), f"{route.provider}:{route.model}"),
+        endpoint=endpoint,
+        provider=route.provider,
+        price=find_price(route.provider, route.model),
+        response_schema=hints.supports_response_schema or route.provider in SCHEMA_SERVERS,
+        reasoning=hints.supports_reasoning,
+        temperature=not refuses_temperature(route.provider, route.model),
+        params=frozenset(params),
+        notes=tuple(filter(None, [retirement_note(name, route.provider, route.model)])),
+    )
+
+
+def _litellm_backend(name: str, api_key: str | None, timeout: float) -> Backend:
+    import litellm  # seconds; only for the names that nothing else knows
+
+    litellm.suppress_debug_info = True
+    try:
+        model, provider, _, _ = litellm.get_llm_provider(name)
+    except Exception:
+        raise LMConfigError(
+            f"unknown LM {name!r}: write PROVIDER/MODEL (gemini/gemini-flash-latest, openai/gpt-5, ollama/qwen3), "
+            "or give --api-base for an OpenAI-compatible server, or gguf:PATH, replay:FILE, knn"
+        ) from None
+    options = {"api_key": api_key} if api_key else {}
+    return Backend(
+        engine=LiteLLMEngine(timeout=timeout, **options),
+        endpoint="",
+        provider=provider,
+        price=find_price(provider, model),
+        response_schema=bool(litellm.supports_response_schema(model=model, custom_llm_provider=provider)),
+        params=frozenset(litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ()),
+        notes=(f"{name} is reached through litellm: DSPy has no engine of its own for it",),
+    )
+
+
+def _transport(endpoint: str, timeout: float) -> StdlibTransport:
+    # A proxy from the environment would carry what is meant for this machine off it.
+    return StdlibTransport(
+        read_timeout=timeout, write_timeout=timeout, pool_timeout=timeout, trust_env=not is_loopback(endpoint)
+    )
+
+
+def _is_openai(api_base: str) -> bool:
+    return without_userinfo(api_base).startswith("https://api.openai.com/")
+
+
+def _environment_base(*prefixes: str) -> str | None:
+    """A gateway set as PREFIX_BASE_URL or PREFIX_API_BASE, as the providers' own SDKs and litellm read it."""
+    names = [f"{prefix.upper()}_{end}" for prefix in prefixes if prefix for end in ("BASE_URL", "API_BASE")]
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)

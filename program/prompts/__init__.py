@@ -1,0 +1,1 @@
+"""Prompts as data: program files, gold demos, and the messages as sent."""

@@ -1,0 +1,224 @@
+"""Program files: one JSON form for hand-written, zero-shot and compiled programs. Never pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import dspy
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from archehr.data.case import Case, DataError
+from archehr.data.shared_task import read_cases
+from archehr.data.submission import write_private
+from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.prompts.gold import gold_demo, has_gold
+from archehr.program.run.records import data_sha256
+from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.stages.adapter import ADAPTER_NAME
+from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.types import STAGES, StageName
+
+FORMAT = 1
+PROMPTS = Path(__file__).parent
+# Version 0.1 hashed the texts and the module paths of the types as well: its hash, and today's of the same fields.
+_HASHES_OF_0_1 = {
+    "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820":
+    "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
+}  # fmt: skip
+BUILT_IN = ("zero_shot", "handwritten", "extractive")
+
+
+class StageState(BaseModel):
+    """What DSPy needs to restore one predictor: its signature's texts and its demos.
+
+    A demo is the signature's fields by name or, in a published file, {"from_case": id, "sha256": of those fields}.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    signature: dict[str, Any]
+    demos: list[dict[str, Any]] = []
+
+
+class ProgramFile(BaseModel):
+    """The JSON form. `provenance` says how the file came about and how it scored, in and out of sample."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+    settings: PipelineSettings = PipelineSettings()
+    adapter: str = ADAPTER_NAME
+    stages: dict[StageName, StageState]
+    signature_hash: str
+    provenance: dict[str, Any] = Field(default_factory=dict)
+
+
+def load_program(
+    name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
+) -> GroundedQA:
+    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
+
+    `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
+    `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
+    made for other signatures.
+    """
+    if str(name) == "extractive":
+        program, provenance = extractive_program(settings), {"made_by": "built in", "data_sha256": fitted_on()}
+    elif str(name) == "zero_shot":
+        program, provenance = GroundedQA(settings or PRESETS["default"]), {"made_by": "built in"}
+    else:
+        path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
+        file = read_program_file(path)
+        try:
+            program, provenance = to_program(file, settings, demo_cases), file.provenance
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
+    program.name, program.provenance = str(name), provenance
+    return program
+
+
+def fitted_on() -> str:
+    """data_sha256 of sample/dev, which the extractive stages are fitted on."""
+    return data_sha256(read_cases("sample/dev"))
+
+
+def read_program_file(path: Path) -> ProgramFile:
+    """Parse and check a program file. Raises DataError with the reason and the remedy."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        built_in = ", ".join(BUILT_IN)
+        raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    except ValueError:
+        raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
+        raise DataError(f"{path}: program file format {found}, this version reads {FORMAT}; compile the program again")
+    try:
+        file = ProgramFile.model_validate(raw)
+    except ValidationError as error:
+        where = ".".join(str(p) for p in error.errors()[0]["loc"])
+        raise DataError(f"{path}: not a program file, {where}: {error.errors()[0]['msg']}") from None
+    if missing := [s for s in STAGES if s not in file.stages]:
+        raise DataError(f"{path}: the program file lacks stage {', '.join(missing)}")
+    if file.adapter != ADAPTER_NAME:
+        raise DataError(
+            f"{path}: made for adapter {file.adapter[:40]}, this version sends {ADAPTER_NAME}; compile again"
+        )
+    made_for = _HASHES_OF_0_1.get(file.signature_hash, file.signature_hash)
+    if made_for != signature_hash():
+        raise DataError(
+            f"{path}: made for other signatures than this version's (hash {file.signature_hash[:12]}, here "
+            f"{signature_hash()[:12]}); its prompts would not fit, so compile the program again"
+        )
+    return file
+
+
+def to_program(
+    file: ProgramFile, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
+) -> GroundedQA:
+    """The module that a checked program file describes. Raises DataError where a demo's case is not in
+    `demo_cases`."""
+    program = GroundedQA(settings or file.settings)
+    for stage, state in file.stages.items():
+        demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
+        restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
+        predictor(program, stage).load_state(restored)
+    return program
+
+
+def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None) -> dict[str, Any]:
+    """The demo itself, or the one that a published file names by its case."""
+    if "from_case" not in demo:
+        return demo
+    if cases is None:
+        raise DataError("its demos are stored as case ids; pass the data they are from as --demos-from DATA")
+    case = next((c for c in cases if c.id == demo["from_case"]), None)
+    made = gold_demo(stage, case) if case is not None and has_gold(stage, case) else None
+    if made is None or demo_sha256(made) != demo.get("sha256"):
+        raise DataError(
+            f"case {demo['from_case']} of --demos-from does not give the {stage} demo of this program; pass the data, "
+            "with its key, that the program was optimised on"
+        )
+    return made
+
+
+def demo_sha256(demo: dict[str, Any]) -> str:
+    """sha256 of a demo's fields, by which a published file knows it again."""
+    return hashlib.sha256(json.dumps(demo, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def to_file(program: GroundedQA, provenance: dict[str, Any] | None = None) -> ProgramFile:
+    """The program file of a module with LM stages."""
+    stages: dict[StageName, StageState] = {}
+    for stage in STAGES:
+        state = predictor(program, stage).dump_state()
+        stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
+    return ProgramFile(
+        settings=program.settings, stages=stages, signature_hash=signature_hash(), provenance=provenance or {}
+    )
+
+
+def save_program_file(file: ProgramFile, path: Path) -> None:
+    """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
+    write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def predictor(program: GroundedQA, stage: StageName) -> dspy.Predict:
+    """The stage's one dspy.Predict. Raises DataError for a stage without an LM."""
+    found = getattr(getattr(program, stage), "predict", None)
+    if found is None:
+        raise DataError(f"the program's {stage} stage has no prompt: it runs without an LM")
+    return cast(dspy.Predict, found)
+
+
+def signature_hash(stages: Iterable[StageName] = STAGES) -> str:
+    """sha256 of the names, order and JSON schemas of the fields of these stages' signatures in the code.
+
+    A file's own texts replace the code's, so these do not count; but DSPy restores them by position, and a file made
+    for other fields would load without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
+    """
+    described = {stage: _fields(SIGNATURES[stage]) for stage in stages}
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _fields(signature: type[dspy.Signature]) -> list[list[Any]]:
+    sides = {"in": signature.input_fields, "out": signature.output_fields}
+    return [
+        [side, name, _shape(TypeAdapter(field.annotation).json_schema())]
+        for side, fields in sides.items()
+        for name, field in fields.items()
+    ]
+
+
+def _shape(schema: Any) -> Any:
+    """A JSON schema without the words for people in it."""
+    if isinstance(schema, list):
+        return [_shape(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: {key: _shape(part) for key, part in value.items()} if name in ("properties", "$defs") else _shape(value)
+        for name, value in schema.items()
+        if name not in ("title", "description")
+    }
+
+
+def program_hash(program: GroundedQA) -> str:
+    """sha256 of everything that shapes the program's answers: settings, prompts and demos, or "extractive".
+
+    Settings at their default do not count, so that a later version's new setting leaves it as it was.
+    """
+    settings = program.settings.model_dump(mode="json", exclude_defaults=True)
+    if not hasattr(program.score, "predict"):
+        content: dict[str, Any] = {"extractive": settings}
+    else:
+        stages = to_file(program).model_dump(mode="json", include={"adapter", "stages"})
+        content = {"settings": settings, **stages}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

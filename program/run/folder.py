@@ -1,0 +1,173 @@
+"""A run folder: lock, journal and manifest. The journal is the only truth on resume, and nothing finished is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from archehr.data.case import DataError
+from archehr.data.submission import write_private
+from archehr.program.run.records import CaseRecord
+
+JOURNAL = "predictions.jsonl"
+MANIFEST = "run.json"
+
+
+class RunFolder:
+    """Open for one run at a time: `with RunFolder(path, identity) as folder`.
+
+    `identity` is what must be the same for finished cases to count on resume (program, data, LM, settings); another
+    one is refused, naming what differs. `records` holds the finished cases; `append` puts one on disk before it
+    returns. Raises DataError for a folder in use, of another run, damaged, or not writable.
+    """
+
+    def __init__(self, path: Path, identity: dict[str, Any], *, fresh: bool = False) -> None:
+        self.path, self.identity, self.fresh = path, identity, fresh
+        self.records: dict[str, CaseRecord] = {}
+        self.notices: list[str] = []
+        self.manifest: dict[str, Any] = {}
+        self._journal: FileIO | None = None
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> RunFolder:
+        with self._disk_faults():
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = _lock(self.path / "lock")
+            if self.fresh:
+                for name in (JOURNAL, MANIFEST, "scores.json", "report.html"):
+                    (self.path / name).unlink(missing_ok=True)
+                for old in self.path.glob("submission_subtask_*.json"):
+                    old.unlink()
+            self._check_identity()
+            self._read_journal()
+            # Unbuffered, so that closing has nothing left to write to a full disk.
+            self._journal = os.fdopen(_open_private(self.path / JOURNAL, os.O_APPEND), "ab", buffering=0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for stream in (self._journal, self._lock):
+            if stream is not None:
+                stream.close()
+
+    def append(self, record: CaseRecord) -> None:
+        """Put one finished case on disk."""
+        assert self._journal is not None
+        line = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n").encode()
+        with self._disk_faults():
+            while line:
+                line = line[self._journal.write(line) :]
+            os.fsync(self._journal.fileno())
+        self.records[record.case_id] = record
+
+    def write_manifest(self, spent: dict[str, Any]) -> None:
+        """run.json: what was run and what it took."""
+        self.manifest = {**self.identity, **spent}
+        write_private(self.path / MANIFEST, json.dumps(self.manifest, indent=1, ensure_ascii=False) + "\n")
+
+    def _check_identity(self) -> None:
+        manifest = self.path / MANIFEST
+        if not manifest.exists():
+            if (self.path / JOURNAL).exists() and (self.path / JOURNAL).stat().st_size:
+                raise DataError(f"{self.path}: finished cases but no {MANIFEST}; use another --out or --fresh")
+            return
+        try:
+            self.manifest = json.loads(manifest.read_text(encoding="utf-8"))
+        except ValueError:
+            raise DataError(f"{manifest}: damaged; use another --out, or --fresh to start over") from None
+        if differs := _differences(self.manifest, self.identity):
+            raise DataError(
+                f"{self.path}: holds a run with another {', '.join(differs)}; use another --out, or --fresh"
+            )
+
+    def _read_journal(self) -> None:
+        journal = self.path / JOURNAL
+        raw = journal.read_bytes() if journal.exists() else b""
+        whole = raw.rfind(b"\n") + 1
+        if whole < len(raw):
+            self.notices.append(f"{journal}: the last line was torn by an interrupted write; dropped")
+            with journal.open("r+b") as stream:
+                stream.truncate(whole)
+        self.records |= _records(raw[:whole], journal)
+
+    @contextlib.contextmanager
+    def _disk_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DataError(
+                f"{self.path}: {error.strerror or error}; free space, mend permissions, or use another --out"
+            ) from None
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What differs in words: "data", "lm (seed, endpoint)". Where there is a hash, names and paths do not count."""
+    hashes = {"data": "data_sha256", "program": "program_hash"}
+    found = []
+    for key, now in new.items():
+        was = old.get(key)
+        if was == now or key == "versions" or hashes.get(key) in new:
+            continue
+        parts = ""
+        if isinstance(was, dict) and isinstance(now, dict):
+            parts = f" ({', '.join(k for k in {**was, **now} if was.get(k) != now.get(k))})"
+        found.append(key.removesuffix("_sha256").removesuffix("_hash") + parts)
+    return found
+
+
+def read_run_folder(path: Path) -> tuple[dict[str, Any], dict[str, CaseRecord]]:
+    """run.json and the finished cases by id, changing nothing. Raises DataError for a folder without a run."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        raw = (path / JOURNAL).read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: not a run folder ({error.strerror}); name one that archehr run has made") from None
+    except ValueError:
+        raise DataError(f"{path / MANIFEST}: damaged; run the program again with --fresh") from None
+    return manifest, _records(raw[: raw.rfind(b"\n") + 1], path / JOURNAL)
+
+
+def _records(lines: bytes, journal: Path) -> dict[str, CaseRecord]:
+    records = {}
+    for number, line in enumerate(lines.splitlines(), 1):
+        try:
+            record = CaseRecord.model_validate_json(line)
+        except ValidationError:
+            raise DataError(f"{journal}: line {number} is damaged; remove it to answer its case again") from None
+        records[record.case_id] = record
+    return records
+
+
+def _open_private(path: Path, flags: int) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
+
+
+def _lock(path: Path) -> IO[str]:
+    """Hold `path` for this process; the system lets go when the process ends, however it ends."""
+    stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="ascii")
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = stream.read().strip() or "unknown"
+        stream.close()
+        raise DataError(
+            f"{path.parent}: another run (process {holder}) is using it; wait, or use another --out"
+        ) from None
+    stream.truncate(0)
+    stream.write(str(os.getpid()))
+    stream.flush()
+    return stream

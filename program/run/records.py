@@ -1,0 +1,91 @@
+"""CaseRecord: one finished case as it stands in the journal, and what submissions are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import dspy
+from pydantic import BaseModel, ConfigDict
+
+from archehr.data.case import Case
+from archehr.program.types import Link, SentenceScore
+
+
+class CaseRecord(BaseModel):
+    """What the program said of one case. Parts that were not asked for, or had no input, are None."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    case_id: str
+    question: str | None = None
+    scores: list[SentenceScore] | None = None
+    evidence: list[str] | None = None
+    answer_sentences: list[str] | None = None
+    answer: str | None = None
+    links: list[Link] | None = None
+    given_links: list[Link] | None = None
+    notices: list[dict[str, str]] = []
+    usage: dict[str, Any] = {}
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, case: Case, prediction: dspy.Prediction, usage: Mapping[str, Any], seconds: float) -> CaseRecord:
+        """The record of one prediction of GroundedQA."""
+        parts = {name: prediction.get(name) for name in cls.model_fields if name in prediction}
+        parts["notices"] = [n.as_dict() for n in prediction.notices]
+        return cls(case_id=case.id, usage=dict(usage), seconds=round(seconds, 3), **parts)
+
+
+def submissions(records: Sequence[CaseRecord]) -> dict[int, dict[str, Any]]:
+    """subtask -> {case id: prediction}, for every subtask that all records have an answer to.
+
+    Subtask 4 holds the links of the given clinician answer sentences, or of the program's own where none are given.
+    """
+    made: dict[int, dict[str, Any]] = {
+        1: {r.case_id: r.question for r in records},
+        2: {r.case_id: r.evidence for r in records},
+        3: {r.case_id: r.answer for r in records},
+        4: {r.case_id: _pairs(r.given_links if r.given_links is not None else r.links) for r in records},
+    }
+    return {n: found for n, found in made.items() if found and all(p is not None for p in found.values())}
+
+
+def answer_linked(records: Sequence[CaseRecord]) -> str:
+    """Whose answer the links of subtask 4 belong to: "given", "own", "mixed", or "none"."""
+    kinds = {
+        "given" if r.given_links is not None else "own"
+        for r in records
+        if r.given_links is not None or r.links is not None
+    }
+    return "none" if not kinds else kinds.pop() if len(kinds) == 1 else "mixed"
+
+
+def data_sha256(cases: Sequence[Case]) -> str:
+    """sha256 of what the program may see of the cases (so not of the gold)."""
+    digest = hashlib.sha256()
+    for case in cases:
+        seen = asdict(case)
+        del seen["gold"]
+        digest.update(json.dumps(seen, sort_keys=True, ensure_ascii=False).encode())
+    return digest.hexdigest()
+
+
+def case_sha256(cases: Sequence[Case]) -> list[str]:
+    """For each case the first 12 digits of its own sha256: enough to find it again in other data."""
+    return [data_sha256([case])[:12] for case in cases]
+
+
+def fitted_cases(provenance: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
+    """The ids of `cases` that a program with this provenance was made with, as far as it tells."""
+    if provenance.get("data_sha256") == data_sha256(cases):
+        return [case.id for case in cases]
+    known = set(provenance.get("case_sha256", ()))
+    return [case.id for case, sha in zip(cases, case_sha256(cases), strict=True) if sha in known] if known else []
+
+
+def _pairs(links: list[Link] | None) -> list[tuple[str, list[str]]] | None:
+    return None if links is None else [(link.answer_id, link.evidence_ids) for link in links]

@@ -1,0 +1,1 @@
+"""The stages: signature, module and rule of each, and what they share."""

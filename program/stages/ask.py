@@ -1,0 +1,107 @@
+"""One question to the LM: checked, asked again once with the fault named, and never raising for a bad reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import dspy
+from dspy.utils.exceptions import (
+    AdapterParseError,
+    LMAuthError,
+    LMBillingError,
+    LMConfigurationError,
+    LMError,
+    LMUnsupportedFeatureError,
+    LMUnsupportedModelError,
+)
+
+from archehr.program.lm import accepts_temperature
+from archehr.program.lm.ledger import budget_error
+from archehr.program.lm.metered import REFUSED
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.adapter import TellingJSONAdapter
+from archehr.program.types import Notice, StageName
+
+T = TypeVar("T")
+
+# With these no later call can succeed either: the run must stop and say so, not answer without the LM.
+UNUSABLE = (LMAuthError, LMBillingError, LMConfigurationError, LMUnsupportedModelError, LMUnsupportedFeatureError)
+
+
+@dataclass(slots=True)
+class Checked(Generic[T]):
+    """A stage's verdict on one reply: the value after its rule, what the rule had to repair, and the fault to name
+    to the LM (None where there is none). `value` is None where nothing can be made of the reply."""
+
+    value: T | None
+    notices: list[Notice] = field(default_factory=list)
+    fault: str | None = None
+
+
+def ask(
+    predict: dspy.Predict,
+    check: Callable[[dspy.Prediction], Checked[T]],
+    stage: StageName,
+    settings: PipelineSettings,
+    **inputs: str,
+) -> Checked[T]:
+    """One LM reply, checked; its value is None where the LM failed and the stage must fall back.
+
+    Transport errors were already retried by DSPy. A faulty reply is asked for again once if `settings.ask_again`.
+    Raises the errors in UNUSABLE, and BudgetExceeded, for the run to stop on.
+    """
+    first = _attempt(predict, check, stage, settings, inputs)
+    if first.fault is None or not settings.ask_again:
+        return first
+    second = _attempt(predict, check, stage, settings, inputs, named_fault=first.fault)
+    retried = Notice(stage, "retried", first.fault)
+    best = second if second.value is not None else first
+    best.notices[:0] = [retried]
+    return best
+
+
+def _attempt(
+    predict: dspy.Predict,
+    check: Callable[[dspy.Prediction], Checked[T]],
+    stage: StageName,
+    settings: PipelineSettings,
+    inputs: dict[str, str],
+    named_fault: str | None = None,
+) -> Checked[T]:
+    adapter = TellingJSONAdapter()
+    options: dict[str, Any] = {"config": _config(predict, stage, settings)}
+    if named_fault is not None:
+        told = f"{predict.signature.instructions}\n\nYour last reply was refused: {named_fault}. Reply again in full."
+        options["signature"] = predict.signature.with_instructions(told)
+    try:
+        with dspy.context(adapter=adapter):
+            prediction = predict(**options, **inputs)
+    except UNUSABLE:
+        raise
+    except AdapterParseError:
+        fault = "it was not the JSON object asked for"
+        return Checked(None, [Notice(stage, "lm_failed", "the reply could not be parsed")], fault)
+    except LMError as error:
+        if (stop := budget_error(error)) is not None:
+            raise stop from None
+        return Checked(None, [Notice(stage, "lm_failed", describe_error(error))])  # no reply, so no fault to name
+    checked = check(prediction)
+    checked.notices[:0] = [Notice(stage, "repaired", repair) for repair in adapter.repairs]
+    return checked
+
+
+def describe_error(error: BaseException) -> str:
+    """An LM error in words of ours: its own text can quote the prompt, so else class and status."""
+    if isinstance(error, LMError) and error.provider_code == REFUSED:
+        return str(error.message)
+    status = getattr(error, "status", None)
+    return type(error).__name__ + (f" (HTTP {status})" if status else "")
+
+
+def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings) -> dict[str, Any]:
+    lm = predict.lm or dspy.settings.lm
+    if lm is not None and not accepts_temperature(lm):
+        return {}
+    return {"temperature": getattr(settings.temperature, stage)}

@@ -1,0 +1,38 @@
+"""archehr: a patient's question answered from a clinical note, with the evidence for every statement.
+
+The public API; each name is imported at first use, so that `archehr --help` stays quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archehr.data.shared_task import read_cases
+    from archehr.program.lm import make_lm
+    from archehr.program.pipeline import GroundedQA
+    from archehr.program.prompts.program_file import load_program
+    from archehr.program.run.run import run_cases
+
+__version__ = "0.2.0.dev0"
+__all__ = ["GroundedQA", "load_program", "make_lm", "read_cases", "run_cases"]
+
+_HOMES = {
+    "GroundedQA": "archehr.program.pipeline",
+    "load_program": "archehr.program.prompts.program_file",
+    "make_lm": "archehr.program.lm",
+    "read_cases": "archehr.data.shared_task",
+    "run_cases": "archehr.program.run.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'archehr' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,67 @@
+"""archehr optimize: pick demos, instructions and the cut; write a program file."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from archehr.data.case import DataError
+from archehr.terminal.options import (
+    CasesOpt,
+    DataArg,
+    JsonOpt,
+    KeyOpt,
+    LMOptions,
+    make,
+    read_data,
+    say,
+    with_lm_options,
+)
+
+
+@with_lm_options
+def optimize(
+    data: DataArg,
+    *,
+    out: Annotated[Path, typer.Option(help="the program file to write")],
+    optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
+    stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
+    teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
+    demos: Annotated[int, typer.Option(min=0, help="most demos per stage; with 0 only the cut is chosen")] = 4,
+    demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
+    candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
+    folds: Annotated[str, typer.Option(help="loo, or a number of folds for the out-of-sample scores")] = "5",
+    publish: Annotated[Path | None, typer.Option(help="also write a copy that holds no text of the data")] = None,
+    weights: Annotated[str | None, typer.Option(help="what candidates are chosen by [2=1,4=1]")] = None,
+    key: KeyOpt = None,
+    cases: CasesOpt = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    json: JsonOpt = False,
+    lm_options: LMOptions,
+) -> None:
+    """Choose demos, instructions and the cut on labelled cases; write a program file.
+
+    --seed also draws the candidates. The same command resumes an interrupted optimisation.
+    """
+    from archehr.optimize.report import report
+    from archehr.optimize.scores import parse_weights
+    from archehr.optimize.search import Options
+    from archehr.optimize.session import check_options, optimize_to_file
+    from archehr.terminal.display import usage_in_words
+
+    stages = check_options(optimizer, stage)
+    chosen = Options(
+        optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
+    )
+    _, wanted = read_data(data, key, cases)
+    lm = make(lm_options)
+    if lm is None:
+        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
+    teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
+    found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, publish=publish, workers=workers, tell=say)
+    say(f"LM use: {usage_in_words(lm.ledger.totals())}")
+    typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
+    typer.echo(f"{out}", err=json)

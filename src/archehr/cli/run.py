@@ -1,0 +1,78 @@
+"""archehr run: answer every case of DATA and keep a run folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from archehr.data.case import DataError
+from archehr.terminal.options import (
+    CasesOpt,
+    DataArg,
+    DemosFromOpt,
+    JsonOpt,
+    KeyOpt,
+    LMOptions,
+    OutOpt,
+    PresetOpt,
+    ProgramOpt,
+    load,
+    make,
+    read_data,
+    say,
+    with_lm_options,
+)
+
+
+@with_lm_options
+def run(
+    data: DataArg,
+    *,
+    program: ProgramOpt = None,
+    out: OutOpt = None,
+    key: KeyOpt = None,
+    cases: CasesOpt = None,
+    question: Annotated[str, typer.Option(help="own or given: which question stages 2-4 work on")] = "own",
+    stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
+    preset: PresetOpt = None,
+    demos_from: DemosFromOpt = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
+    json: JsonOpt = False,
+    lm_options: LMOptions,
+) -> None:
+    """Answer every case of DATA; write submissions, a journal, and scores if there is a key.
+
+    The same command resumes an interrupted run.
+    """
+    from archehr.program.run.run import run_cases
+    from archehr.program.types import parse_stages
+    from archehr.terminal.display import RunDisplay, default_folder, print_run
+
+    everything, wanted = read_data(data, key, cases)
+    if question not in ("own", "given"):
+        raise DataError(f"--question {question}: it is own or given")
+    chosen_stages = parse_stages(stages)
+    lm = make(lm_options)
+    loaded = load(program, lm, preset, demos_from)
+    folder = out or default_folder(data, loaded.name, lm_options.lm)
+    with RunDisplay(len(wanted)) as display:
+        result = run_cases(
+            wanted,
+            loaded,
+            lm,
+            out=folder,
+            all_cases=everything,
+            data_name=data,
+            question=question,  # type: ignore[arg-type]
+            stages=chosen_stages,
+            workers=workers,
+            fresh=fresh,
+            on_case=display.case_done,
+            tell=say,
+        )
+    print_run(result, as_json=json)
+    if (why := result.why_lm_never_answered()) is not None:
+        say(f"no LM call succeeded ({why}): all answers of this run are fallbacks, not the LM's; mend it, add --fresh")
+        raise typer.Exit(1)

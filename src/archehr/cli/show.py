@@ -1,0 +1,26 @@
+"""archehr show: a program's prompts as they are sent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from archehr.data.shared_task import read_cases, select_cases
+from archehr.terminal.options import DemosFromOpt, JsonOpt
+
+
+def show(
+    program: Annotated[str, typer.Argument(help="zero_shot, handwritten, or a program file")],
+    stage: Annotated[str | None, typer.Option(help="only this stage")] = None,
+    case: Annotated[str | None, typer.Option(help="fill the prompts in from this case")] = None,
+    data: Annotated[str, typer.Option(help="the data that --case is in")] = "sample/dev",
+    demos_from: DemosFromOpt = None,
+    json: JsonOpt = False,
+) -> None:
+    """Print the messages of each stage as they are sent."""
+    from archehr.program.prompts.show import show_program
+
+    chosen = select_cases(read_cases(data), case)[0] if case else None
+    filling = read_cases(demos_from) if demos_from else None
+    typer.echo(show_program(program, stage=stage, case=chosen, as_json=json, demo_cases=filling))

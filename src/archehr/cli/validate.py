@@ -1,0 +1,49 @@
+"""archehr validate: would the organisers accept a submission?"""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from archehr.data.case import DataError
+from archehr.data.submission import read_submission, validate_submission
+from archehr.terminal.options import CasesOpt, JsonOpt, read_data
+
+
+def validate(
+    submission: Annotated[Path, typer.Argument(help="a submission file, or a run folder")],
+    data: Annotated[str, typer.Option(help="the data it answers")],
+    subtask: Annotated[int | None, typer.Option(min=1, max=4, help="1-4 [read from the file name]")] = None,
+    cases: CasesOpt = None,
+    json: JsonOpt = False,
+) -> None:
+    """Is this submission acceptable? No key is needed. Exit 1 if it has faults."""
+    _, wanted = read_data(data, wanted=cases)
+    files = sorted(submission.glob("submission_subtask_?.json")) if submission.is_dir() else [submission]
+    if not files:
+        raise DataError(f"{submission}: the folder holds no submission_subtask_N.json; did its run finish?")
+    reports = {}
+    for path in files:
+        number = subtask or _subtask_of(path)
+        reports[path.name] = report = validate_submission(read_submission(path), wanted, number)
+        if not json:
+            for line in report.faults:
+                typer.echo(f"{path}: fault: {line}")
+            for line in report.warnings:
+                typer.echo(f"{path}: warning: {line}")
+            typer.echo(f"{path}: subtask {number}: {'acceptable' if report.ok else 'not acceptable'}")
+    if json:
+        found = {name: {"ok": r.ok, "faults": r.faults, "warnings": r.warnings} for name, r in reports.items()}
+        typer.echo(jsonlib.dumps(found, indent=1))
+    if not all(r.ok for r in reports.values()):
+        raise typer.Exit(1)
+
+
+def _subtask_of(path: Path) -> int:
+    digits = [c for c in path.stem if c in "1234"]
+    if "subtask" not in path.stem or len(digits) != 1:
+        raise DataError(f"{path}: which subtask is it? pass --subtask 1, 2, 3 or 4")
+    return int(digits[0])

@@ -1,0 +1,150 @@
+"""Progress on stderr and the closing table of a run on stdout."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from archehr.data.files import XML_NAME
+
+if TYPE_CHECKING:
+    from archehr.data.case import Case
+    from archehr.metrics.score import ScoreResult
+    from archehr.program.run.records import CaseRecord
+    from archehr.program.run.run import RunResult
+
+
+class RunDisplay:
+    """A progress bar; where stderr is no terminal, nothing."""
+
+    def __init__(self, total: int, what: str = "cases") -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task(what, total=total)
+
+    def __enter__(self) -> RunDisplay:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def case_done(self, record: CaseRecord) -> None:
+        self._progress.advance(self._task)
+
+
+def default_folder(data: str, program: str, lm: str | None) -> Path:
+    """runs/DATA-PROGRAM-LM, so that the same command finds its own folder again."""
+    parts = [_data_name(data), Path(program).stem, lm or ""]
+    return Path("runs") / "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
+
+
+def _data_name(data: str) -> str:
+    if data.startswith("sample/"):
+        return data
+    path = Path(data).resolve()
+    named = path.parent if path.name == XML_NAME else path
+    return named.stem if named.suffix == ".xml" else named.name
+
+
+def print_run(result: RunResult, *, as_json: bool) -> None:
+    """The closing table (or run.json and the file names as JSON) on stdout."""
+    if as_json:
+        files = {str(n): str(p) for n, p in result.files.items()}
+        made = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
+        print(json.dumps({**result.manifest, **made}, indent=1))
+        return
+    _print_columns(_rows(result))
+
+
+def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
+    """Aligned columns, never wrapped or shortened: paths and reasons are there to be copied."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _rows(result: RunResult) -> list[tuple[str, str]]:
+    manifest = result.manifest
+    total, session = len(result.records), manifest["sessions"][-1]
+    if result.resumed == total:
+        cases = f"all {total} cases were already done"
+    else:
+        cases = f"{total} answered" + (f", {result.resumed} of them before" if result.resumed else "")
+    notices = ", ".join(f"{n} {kind}" for kind, n in manifest["notices"].items()) or "none"
+    lm = manifest["lm"]
+    rows = [
+        ("program", f"{manifest['program']}" + (f" with {lm['model']}" if lm else ", no LM")),
+        ("cases", cases),
+        ("notices", notices),
+        ("time", f"{session['seconds']:.1f} s"),
+    ]
+    if "usage" in session:
+        rows.append(("LM use", usage_in_words(session["usage"])))
+        rows += [(f"  {stage}", usage_in_words(used)) for stage, used in session["by_stage"].items()]
+        if len(manifest["sessions"]) > 1:
+            rows.append(("  with earlier", usage_in_words(manifest["usage"])))
+    rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
+    rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
+    if manifest["in_sample"] and result.scores:
+        rows.append(("IN SAMPLE", "the program was fitted on some or all of this data: these scores flatter it"))
+    rows += [("folder", str(result.folder))] if result.folder else []
+    return rows
+
+
+def usage_in_words(usage: Mapping[str, Any]) -> str:
+    """Totals of a ledger in a line."""
+    cost = "cost unknown" if usage.get("cost") is None else f"${usage['cost']:.4f}"
+    return (
+        f"{usage['calls']} calls ({usage['retries']} retries, {usage['cache_hits']} from the cache), "
+        f"{usage['tokens_in']} tokens in, {usage['tokens_out']} out ({usage['tokens_thinking']} thinking), {cost}"
+    )
+
+
+def _main_score(subtask: int, scores: dict[str, Any]) -> str:
+    """The one number of a subtask that the leaderboard ranks by, or the mean of what could be computed."""
+    found = scores[f"subtask_{subtask}"]
+    name = {2: "strict_micro_f1", 4: "micro_f1"}.get(subtask, "overall_score")
+    if name not in found["leaderboard"]:
+        low, high = (found["intervals"]["mean"][k] for k in ("low", "high"))
+        return f"{found['mean']:.1f} ({low:.1f} to {high:.1f}), mean of {', '.join(found['mean_of'])} only"
+    low, high = (found["intervals"][name][k] for k in ("low", "high"))
+    return f"{name} {found['leaderboard'][name]:.1f} ({low:.1f} to {high:.1f})"
+
+
+def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:
+    """The answer with the ids that support each sentence, then the sentences cited; notices go to stderr."""
+    if as_json:
+        print(json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        return
+    cited = {link.answer_id: link.evidence_ids for link in record.links or []}
+    print(f"Question: {record.question or case.clinician_question}\n")
+    for number, sentence in enumerate(record.answer_sentences or [], 1):
+        print(f"{sentence} [{', '.join(cited.get(str(number), [])) or 'no direct support'}]")
+    shown = {i for ids in cited.values() for i in ids}
+    print()
+    for s in case.sentences:
+        if s.id in shown:
+            print(f"[{s.id}] {' '.join(s.text.split())}")
+    for notice in record.notices:
+        print(f"notice: {notice['stage']}: {notice['kind']} {notice['detail']}", file=sys.stderr)
+
+
+def print_scores(result: ScoreResult, *, as_json: bool) -> None:
+    """The score table (or the official keys, intervals and what is missing as JSON) on stdout."""
+    if as_json:
+        print(json.dumps(result.as_json(), indent=1))
+        return
+    _print_columns([("score", "value", "95 % interval"), *result.rows()])
+    for case, why in result.unscorable.items():
+        print(f"unscorable: {case}: {why}")
+    print(f"{len(result.table.case_ids)} cases")

@@ -1,0 +1,174 @@
+"""What the commands share: arguments, the flags of an LM, and how data, LM and program are got from them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from archehr.data.case import Case, DataError
+from archehr.data.shared_task import read_cases, select_cases
+
+DataArg = Annotated[str, typer.Argument(metavar="DATA", help="a folder, an .xml file, sample/dev or sample/test")]
+ProgramOpt = Annotated[
+    str | None,
+    typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
+]
+CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
+KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="print JSON")]
+OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM]")]
+DemosFromOpt = Annotated[
+    str | None, typer.Option(metavar="DATA", help="the data that fills the demos of a published program file")
+]
+PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
+
+# What the model-based scores need (metrics.tables.Resources).
+BertscoreOpt = Annotated[str | None, typer.Option(help="distilbert-base-uncased, a name or a folder")]
+AlignscoreOpt = Annotated[Path | None, typer.Option(help="AlignScore-base.ckpt")]
+RobertaOpt = Annotated[str | None, typer.Option(help="roberta-base, a name or a folder")]
+UmlsOpt = Annotated[Path | None, typer.Option(help="a QuickUMLS index of your UMLS")]
+SpacyOpt = Annotated[str, typer.Option(help="the spaCy model for MEDCON")]
+
+
+LocalOnlyOpt = Annotated[
+    bool, typer.Option(envvar="ARCHEHR_LOCAL_ONLY", help="download no model that --bertscore-model and the like name")
+]
+
+
+def _option(default: Any, help: str, env: str | None = None) -> Any:
+    return field(default=default, metadata={"help": help, "env": env})
+
+
+@dataclass
+class LMOptions:
+    """The options that every command which calls an LM shares; the door makes flags of the fields."""
+
+    lm: str | None = _option(None, "gemini/MODEL, openai/MODEL, gguf:PATH, replay:FILE, knn, …", "ARCHEHR_LM")
+    api_base: str | None = _option(None, "address of an OpenAI-compatible server")
+    reasoning: str | None = _option(None, "thinking effort: none, minimal, low, medium, high, xhigh, max")
+    seed: int | None = _option(None, "sampling seed")
+    max_tokens: int | None = _option(None, "most tokens of one reply, thinking included")
+    timeout: float = _option(120.0, "seconds for one attempt")
+    retries: int = _option(3, "attempts after a transient error")
+    max_calls: int | None = _option(None, "stop before more calls than this")
+    max_tokens_total: int | None = _option(None, "stop before more tokens than this")
+    max_cost: float | None = _option(None, "stop before a higher cost in US dollars")
+    price_in: float | None = _option(None, "dollars per million input tokens, where unknown")
+    price_out: float | None = _option(None, "dollars per million output tokens, where unknown")
+    local_only: bool = _option(False, "refuse every endpoint that is not this machine", "ARCHEHR_LOCAL_ONLY")
+    accept_model_version: bool = _option(False, "accept answers from another model than asked for")
+    safety: str = _option("BLOCK_NONE", "Gemini safety threshold")
+    context: int | None = _option(None, "gguf: context size in tokens")
+    threads: int | None = _option(None, "gguf: CPU threads")
+    record: Path | None = _option(None, "append every request and reply to this file, for replay:FILE")
+
+    def budget(self) -> Any:
+        """The limits asked for, as a Budget that one or more LMs may share."""
+        from archehr.program.lm import Budget
+
+        return Budget(
+            max_calls=self.max_calls,
+            max_tokens_total=self.max_tokens_total,
+            max_cost=self.max_cost,
+            price_in=self.price_in,
+            price_out=self.price_out,
+        )
+
+    def make(self, name: str | None = None, beside: Any = None, budget: Any = None) -> Any:
+        """The dspy.LM called `name` (else `self.lm`) with these options, or None without a name; `beside` is an LM
+        whose ledger and budget it shares, `budget` one that it shares with others. Raises DataError."""
+        name = name or self.lm
+        if name is None:
+            return None
+        from archehr.program.lm import make_lm
+
+        budget = budget or (beside.engine.budget if beside is not None else self.budget())
+        return make_lm(
+            name,
+            api_base=self.api_base,
+            timeout=self.timeout,
+            num_retries=self.retries,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            reasoning=self.reasoning,
+            context=self.context,
+            threads=self.threads,
+            local_only=self.local_only or None,
+            accept_model_version=self.accept_model_version,
+            safety=self.safety,
+            record=self.record,
+            ledger=beside.ledger if beside is not None else None,
+            budget=budget,
+        )
+
+
+def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`.
+
+    A field that the command has as a parameter of its own (`lm`, where it takes several) stays the command's.
+    """
+    hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(LMOptions)
+    own = [
+        p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != "lm_options"
+    ]
+    shared = []
+    taken = [f for f in fields(LMOptions) if f.name not in hints]
+    for f in taken:
+        option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
+        flag: Any = Annotated[kinds[f.name], option]
+        shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=flag))
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> Any:
+        options = LMOptions(**{f.name: given.pop(f.name) for f in taken})
+        return command(**given, lm_options=options)
+
+    wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
+    return wrapper
+
+
+def make(lm_options: LMOptions, name: str | None = None, beside: Any = None) -> Any:
+    """The LM asked for, or None; what the user should know of it goes to stderr."""
+    lm = lm_options.make(name, beside)
+    for note in lm.notes if lm is not None else ():
+        say(note)
+    return lm
+
+
+def keep_offline(local_only: bool) -> None:
+    """With --local-only, the models of the scores come from disk or not at all. Before transformers is imported."""
+    if local_only:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def say(line: str) -> None:
+    """Progress and notices go to stderr; stdout carries results."""
+    typer.echo(line, err=True)
+
+
+def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> tuple[list[Case], list[Case]]:
+    """All cases of DATA, and the ones wanted; what the reader normalised goes to stderr."""
+    notes: list[str] = []
+    cases = read_cases(data, key, notes=notes)
+    for note in notes:
+        say(note)
+    return cases, select_cases(cases, wanted)
+
+
+def load(name: str | None, lm: Any, preset: str | None = None, demos_from: str | None = None) -> Any:
+    """The program asked for, else handwritten with an LM and extractive without."""
+    from archehr.program.prompts.program_file import load_program
+    from archehr.program.settings import PRESETS
+
+    if preset is not None and preset not in PRESETS:
+        raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
+    filling = read_cases(demos_from) if demos_from else None
+    return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None, filling)

@@ -1,0 +1,43 @@
+"""What to tell the user, in one line, when a run stops early."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+
+class Stop(NamedTuple):
+    """One line and the exit code: 2 the call is wrong, 130 interrupted and resumable."""
+
+    line: str
+    exit_code: int
+
+
+RESUME = "finished cases are kept; the same command resumes"
+
+_REMEDY = {
+    "LMAuthError": "check the API key in the environment",
+    "LMBillingError": "check the account's billing",
+    "LMUnsupportedModelError": "check the model's name, or name another",
+    "LMUnsupportedFeatureError": "leave the option out, or name another model",
+    "LMConfigurationError": "check --lm and its options",
+}
+
+
+def explain_stop(error: BaseException) -> Stop | None:
+    """The line for an error that a run lets through, or None for a fault of ours."""
+    if "dspy" not in sys.modules:
+        return None
+    from archehr.program.lm.ledger import budget_error
+    from archehr.program.run.batch import Interrupted
+    from archehr.program.stages.ask import UNUSABLE
+
+    if isinstance(error, Interrupted):
+        return Stop(f"interrupted; {RESUME}", 130)
+    if (budget := budget_error(error)) is not None:
+        return Stop(f"{budget}; {RESUME}, and its limits count anew", 130)
+    if isinstance(error, UNUSABLE):
+        name = next(n for kind in type(error).__mro__ if (n := kind.__name__) in _REMEDY)
+        said = " ".join(str(error).split())
+        return Stop(f"the LM cannot be used: {said[:300]}; {_REMEDY[name]}; {RESUME}", 2)
+    return None
