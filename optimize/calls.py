@@ -6,13 +6,11 @@ from collections.abc import Collection, Sequence
 
 from archehr.data.case import Case
 from archehr.optimize.folds import split_folds
-from archehr.optimize.scores import SUBTASK
-from archehr.optimize.search import Options
-from archehr.program.pipeline import possible_stages
-from archehr.program.prompts.gold import has_gold
+from archehr.optimize.optimizers.optimizer import Options
+from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.program.settings import PRESETS
-from archehr.program.stages.render import windows
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import STAGES, has_gold, possible_stages
+from archehr.program.types import StageName
 
 BASELINES = ("zero_shot", "handwritten")
 
@@ -20,7 +18,7 @@ BASELINES = ("zero_shot", "handwritten")
 def expected_calls(options: Options, labelled: Sequence[Case]) -> str:
     """The line for the user. Raises DataError for folds that the cases do not allow."""
     more = ""
-    if options.optimizer in ("mipro", "gepa"):  # these keep to no number that could be told before
+    if optimizer_of(options.optimizer).searches:  # these keep to no number that could be told before
         fits = _fits(options, labelled)
         searched = options.candidates * sum(has_gold(s, c) for fit in fits for c in fit for s in options.stages)
         more = f" and about {searched:,} in {options.optimizer}'s own search"
@@ -33,10 +31,12 @@ def expected_calls(options: Options, labelled: Sequence[Case]) -> str:
 def most_calls(options: Options, labelled: Sequence[Case]) -> int:
     """The most replies asked for: the teacher's, those that choose among candidates and fit the cut, those that are
     scored. Not counted are faulty replies, which are asked for once more, and what mipro and gepa search with."""
-    candidates = options.candidates if options.optimizer in ("random", "bootstrap") else 1
-    choose_by = {s for s in options.stages if s == "score" or (candidates > 1 and SUBTASK[s] in options.weights)}
+    optimizer = optimizer_of(options.optimizer)
+    candidates = options.candidates if optimizer.draws else 1
+    weighed = {s.name for s in STAGES.values() if candidates > 1 and s.subtask in options.weights}
+    choose_by = {s for s in options.stages if s == "score" or s in weighed}
     fits = _fits(options, labelled)
-    taught = options.stages if options.optimizer == "bootstrap" else ()
+    taught = options.stages if optimizer.teaches else ()
     # A question that is not optimised is the hand-written program's in all of them.
     asked_once = {"reformulate"} - set(options.stages)
     total = sum(_prompts({s}, case) for case in labelled for s in taught if has_gold(s, case))
@@ -67,6 +67,4 @@ def _asked(stages: Collection[StageName], case: Case) -> set[StageName]:
 
 def _prompts(stages: Collection[StageName], case: Case) -> int:
     """How many prompts the stages send: two of them read a long note in parts."""
-    settings = PRESETS["default"]
-    parts = sum(1 for _ in windows(case.sentences, settings.window_chars, settings.window_overlap))
-    return sum(parts if s in ("score", "align") else 1 for s in STAGES if s in stages)
+    return sum(STAGES[s].prompts(case, PRESETS["default"]) for s in stages)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from archehr.data.case import Case
 from archehr.metrics.evidence import case_counts, evidence_table
-from archehr.program.prompts.gold import has_gold
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
+from archehr.program.stages.registry import has_gold
 from archehr.program.stages.score_sentences import select_evidence
 
 LIKERT = (1, 2, 3, 4, 5)

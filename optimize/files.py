@@ -16,12 +16,13 @@ from archehr.data.case import Case
 from archehr.data.submission import write_private
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
-from archehr.optimize.search import Options
-from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, predictor, to_file
+from archehr.optimize.optimizers.optimizer import Options
+from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.run.records import case_sha256, data_sha256
 from archehr.program.run.run import lm_identity
-from archehr.program.stages.signatures import SIGNATURES
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import STAGES
+from archehr.program.stages.stage import predictor
+from archehr.program.types import StageName
 
 SHARED_WORDS = 6  # so many words in a row in an instruction and in the data are a quotation
 
@@ -98,7 +99,7 @@ def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict
             demos = optimised.fitted.prompts[stage].demos
             kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher_lm.model}"}
             sources[stage] = [f"{label} {d.case_id} ({kinds[d.kind]})" for d in demos]
-        elif predictor(optimised.program, stage).demos:
+        elif predictor(getattr(optimised.program, stage), stage).demos:
             sources[stage] = list(kept.get(stage, ()))
     return sources
 
@@ -153,7 +154,7 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
 
 
 def _without_quotes(stage: StageName, signature: dict[str, Any], said: set[str]) -> tuple[dict[str, Any], bool]:
-    own = SIGNATURES[stage].instructions
+    own = STAGES[stage].signature.instructions
     if signature["instructions"] == own or not said & set(_grams(signature["instructions"])):
         return signature, False
     return {**signature, "instructions": own}, True

@@ -10,14 +10,17 @@ import dspy
 
 from archehr.data.case import Case, DataError
 from archehr.optimize.demos import Demo
+from archehr.optimize.teaching import without_asking_again
 from archehr.program.lm.ledger import at
 from archehr.program.pipeline import GroundedQA, QuestionSource
-from archehr.program.prompts.gold import gold_arguments, has_gold, made_from
-from archehr.program.prompts.program_file import predictor
+from archehr.program.run.batch import in_threads
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PipelineSettings
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.demos import made_from
+from archehr.program.stages.registry import STAGES
+from archehr.program.stages.stage import has_prompt, predictor
+from archehr.program.types import StageName
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,11 @@ def split_folds(cases: Sequence[Case], folds: str) -> list[list[Case]]:
 def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> GroundedQA:
     """`base` with the prompts found; a stage without one keeps its own instructions and demos."""
     program = GroundedQA(settings)
-    for stage in STAGES:
-        old, new = predictor(base, stage), predictor(program, stage)
+    for stage in _asking(base):
+        old, new = predictor(getattr(base, stage)), predictor(getattr(program, stage))
         new.signature, new.demos = old.signature, old.demos
         if stage in prompts:
-            new.demos = [dict(d.fields) for d in prompts[stage].demos]
+            new.demos = [d.shown() for d in prompts[stage].demos]
             if prompts[stage].instructions is not None:
                 new.signature = new.signature.with_instructions(prompts[stage].instructions)
     return program
@@ -59,35 +62,24 @@ class HeldOut(GroundedQA):
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
             program.settings.model_copy(update={"on_failure": "first_three"}),
-            reformulate=program.reformulate,
-            score=program.score,
-            generate=program.generate,
-            align=program.align,
+            **{stage: getattr(program, stage) for stage in STAGES},
         )
 
     def forward(
-        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] = STAGES
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] | None = None
     ) -> dspy.Prediction:
         return without_demos_of(self, case)(case=case, question=question, stages=stages)
 
 
-class GoldInputs(GroundedQA):
-    """Every stage on gold inputs, as a teacher answers it: fills the cache in parallel, for DSPy compiles serially."""
-
-    def forward(
-        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] = STAGES
-    ) -> dspy.Prediction:
-        for stage in (s for s in STAGES if s in stages and has_gold(s, case)):
-            with at(case_id=case.id, stage=stage):
-                getattr(self, stage)(**gold_arguments(stage, case))
-        return dspy.Prediction(notices=[])
+def _asking(program: GroundedQA) -> list[StageName]:
+    return [stage for stage in STAGES if has_prompt(getattr(program, stage))]
 
 
 def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
     """A copy of the program that has no demo made from `case`."""
     blind = GroundedQA(program.settings)
-    for stage in STAGES:
-        old, new = predictor(program, stage), predictor(blind, stage)
+    for stage in _asking(program):
+        old, new = predictor(getattr(program, stage)), predictor(getattr(blind, stage))
         new.signature = old.signature
         new.demos = [d for d in old.demos if not made_from(d, case)]
     return blind
@@ -107,10 +99,20 @@ class Answering:
     cases_with_failures: int = field(default=0, init=False)
 
     def warm(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> None:
-        """Ask for every stage's reply on gold inputs, so that a compilation finds it in the cache."""
-        if self.lm.cache:
-            blank = GoldInputs(program.settings.model_copy(update={"ask_again": False}))
-            run_cases(cases, blank, self.lm, stages=stages, workers=self.workers)
+        """Ask for every stage's reply on gold inputs, so that a compilation, which is serial, finds it cached."""
+        if not self.lm.cache:
+            return
+        modules = {stage: without_asking_again(getattr(program, stage)) for stage in stages}
+
+        def ask(case: Case) -> None:
+            with dspy.context(lm=self.lm, disable_history=True, max_trace_size=0):
+                for stage, module in modules.items():
+                    if STAGES[stage].has_gold(case):
+                        with at(case_id=case.id, stage=stage):
+                            module(**STAGES[stage].taught().arguments(case))
+
+        for _ in in_threads(cases, ask, self.workers):
+            pass
 
     def held_out(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> list[CaseRecord]:
         """One record per case, each answered without its own demos. The clinician's answer sentences are aligned,

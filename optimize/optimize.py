@@ -11,19 +11,19 @@ from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_di
 from archehr.metrics.leaderboard import CaseTable
 from archehr.optimize.calls import BASELINES, expected_calls
 from archehr.optimize.cuts import Reliability, fit_cut, reliability
-from archehr.optimize.demos import estimate_tokens
 from archehr.optimize.folds import Answering, assemble, split_folds
+from archehr.optimize.optimizers.optimizer import Options, Work
 from archehr.optimize.scores import case_table, headline, subtasks_of
-from archehr.optimize.search import Fitted, Options, fit, gather, propose
+from archehr.optimize.search import Fitted, fit, propose
 from archehr.program.pipeline import GroundedQA
-from archehr.program.prompts.gold import has_gold
 from archehr.program.prompts.program_file import load_program
 from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
+from archehr.program.stages.limits import estimate_tokens
+from archehr.program.stages.registry import STAGES, has_gold
 from archehr.program.stages.score_sentences import select_evidence
-from archehr.program.stages.signatures import SIGNATURES
-from archehr.program.types import STAGES, StageName
+from archehr.program.types import StageName
 
 Tables = Mapping[int, CaseTable]
 
@@ -72,20 +72,17 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     if labelled:
         folds = split_folds(labelled, options.folds)
         answering.tell(expected_calls(options, labelled))
-    pool = gather(options, base, labelled, teacher)
+    work = Work(options, base, labelled, answering, teacher)
+    for stage in options.stages:
+        work.labelled(stage, labelled)
     answering.tell(f"all {len(labelled)} cases")
-
-    def fitted_on(chosen: Sequence[Case]) -> Fitted:
-        made = propose(options, base, pool, chosen, answering, teacher)
-        return fit(options, base, made, chosen, answering)
-
-    fitted = fitted_on(labelled)
+    fitted = fit(work, propose(work, labelled), labelled)
     program = assemble(base, fitted.prompts, fitted.settings)
     records = {"in_sample": answering.held_out(program, labelled, options.stages), "out_of_sample": []}
     for number, fold in enumerate(folds, 1):
         answering.tell(f"fold {number} of {len(folds)}")
         train = [c for c in labelled if c not in fold]
-        inside = fitted_on(train)
+        inside = fit(work, propose(work, train), train)
         unseen = assemble(base, inside.prompts, inside.settings)
         records["out_of_sample"] += answering.held_out(unseen, fold, options.stages)
     for name in BASELINES:
@@ -105,7 +102,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
 
 def prompt_tokens(program: GroundedQA, stage: StageName) -> int:
     """Estimated tokens of a stage's prompt before a case is filled in."""
-    messages = stage_messages(program, stage, dict.fromkeys(SIGNATURES[stage].input_fields, ""))
+    messages = stage_messages(program, stage, dict.fromkeys(STAGES[stage].signature.input_fields, ""))
     return estimate_tokens("".join(str(m["content"]) for m in messages))
 
 

@@ -8,7 +8,7 @@ from archehr.metrics.intervals import Difference
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.compare.compare import NOT_SHOWN, verdict
 from archehr.optimize.optimize import Optimised
-from archehr.program.types import STAGES
+from archehr.program.stages.registry import STAGES
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
 

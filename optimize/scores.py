@@ -8,22 +8,20 @@ from archehr.data.case import Case, DataError
 from archehr.data.submission import submission_entries
 from archehr.metrics.leaderboard import CaseTable
 from archehr.metrics.score import score_submission
-from archehr.program.prompts.gold import has_gold
 from archehr.program.run.records import CaseRecord, submissions
-from archehr.program.types import STAGES, StageName
-
-SUBTASK: dict[StageName, int] = {"reformulate": 1, "score": 2, "generate": 3, "align": 4}
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
 
 
 def subtasks_of(stages: Collection[StageName]) -> list[int]:
     """The subtasks that the stages answer."""
-    return [SUBTASK[s] for s in STAGES if s in stages]
+    return [s.subtask for s in STAGES.values() if s.name in stages and s.subtask is not None]
 
 
 def case_table(records: Sequence[CaseRecord], cases: Sequence[Case], subtask: int) -> CaseTable:
     """The per-case table of one subtask, over the records whose case has its gold."""
-    stage = next(s for s in STAGES if SUBTASK[s] == subtask)
-    known = {c.id: c for c in cases if has_gold(stage, c)}
+    stage = next(s for s in STAGES.values() if s.subtask == subtask)
+    known = {c.id: c for c in cases if stage.has_gold(c)}
     made = submissions([r for r in records if r.case_id in known])[subtask]
     return score_submission(submission_entries(subtask, made), [known[i] for i in made], subtask).table
 

@@ -12,11 +12,13 @@ from archehr.data.case import Case, DataError
 from archehr.optimize.files import note_models, program_file, published
 from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised, optimize
-from archehr.optimize.search import OPTIMIZERS, Options
+from archehr.optimize.optimizers.optimizer import Options
+from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.program.lm.cache import configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
 from archehr.program.run.batch import Interrupted
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import parse_stages
+from archehr.program.types import StageName
 
 
 def optimize_to_file(
@@ -78,7 +80,7 @@ def _check_target(path: Path, option: str) -> None:
 
 def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:
     for stage, prompt in optimised.fitted.prompts.items():
-        if len(prompt.demos) < options.demos and options.optimizer not in ("mipro", "gepa"):
+        if len(prompt.demos) < options.demos and not optimizer_of(options.optimizer).searches:
             found = f"{stage}: {len(prompt.demos)} demos"
             yield f"{found}, no more are accepted and fit --demo-tokens {options.token_budget}"
     if failures := answering.cases_with_failures:
@@ -87,8 +89,5 @@ def _remarks(options: Options, optimised: Optimised, answering: Answering) -> It
 
 def check_options(optimizer: str, stage: str) -> tuple[StageName, ...]:
     """The stages that --stage names. Raises DataError for an unknown stage or optimiser."""
-    if optimizer not in OPTIMIZERS:
-        raise DataError(f"--optimizer {optimizer}: there are {', '.join(OPTIMIZERS)}")
-    if stage != "all" and stage not in STAGES:
-        raise DataError(f"--stage {stage}: give all, {', '.join(STAGES)}")
-    return tuple(s for s in STAGES if stage in ("all", s))
+    optimizer_of(optimizer)
+    return parse_stages(stage, "--stage")

@@ -7,20 +7,15 @@ from typing import Literal
 
 import dspy
 
-from archehr.data.case import AnswerSentence, Case, DataError, Sentence
+from archehr.data.case import AnswerSentence, Case, DataError
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.align import ExtractiveAlign
-from archehr.program.extractive.generate import ExtractiveGenerate
-from archehr.program.extractive.reformulate import ExtractiveReformulate
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages.align import Align
-from archehr.program.stages.generate import Generate
-from archehr.program.stages.reformulate import Reformulate
-from archehr.program.stages.render import near, render
-from archehr.program.stages.score_sentences import ScoreSentences, select_evidence
-from archehr.program.types import STAGES, Link, Notice, SentenceScore, StageName
+from archehr.program.stages.registry import STAGES, added_stages, possible_stages
+from archehr.program.stages.render import near, of_ids, render
+from archehr.program.stages.score_sentences import select_evidence
+from archehr.program.types import Link, Notice, SentenceScore, StageName
 
 NO_ANSWER = "The note gives no answer."
 
@@ -31,49 +26,43 @@ class GroundedQA(dspy.Module):
     """Case -> Prediction with question, scores, evidence, answer_sentences, answer, links, given_links, notices.
 
     `links` belong to the program's own answer (ids "1", "2", …); `given_links` to the clinician's answer sentences
-    where the case has them (subtask 4). What a case has no input for, or was not asked for, is None.
+    where the case has them (subtask 4). What a case has no input for, or was not asked for, is None. `added` holds the
+    outputs of stages that were added to the four, by stage.
+
+    Each stage is an attribute of its name; `modules` gives some of them, the others ask an LM.
+
+    Example:
+        >>> import archehr
+        >>> case = archehr.read_cases("sample/test")[0]
+        >>> archehr.load_program("extractive")(case=case).links[0].answer_id
+        '1'
     """
 
-    def __init__(
-        self,
-        settings: PipelineSettings = PRESETS["default"],
-        *,
-        reformulate: dspy.Module | None = None,
-        score: dspy.Module | None = None,
-        generate: dspy.Module | None = None,
-        align: dspy.Module | None = None,
-    ) -> None:
+    def __init__(self, settings: PipelineSettings = PRESETS["default"], **modules: dspy.Module | None) -> None:
         super().__init__()
         self.settings = settings
-        self.reformulate = reformulate or Reformulate(settings)
-        self.score = score or ScoreSentences(settings)
-        self.generate = generate or Generate(settings)
-        self.align = align or Align(settings)
+        for name, stage in STAGES.items():
+            setattr(self, name, modules[name] if name in modules else stage.module(settings))
+
+    @property
+    def asks_lm(self) -> bool:
+        """Whether any stage has a prompt to send."""
+        return bool(self.predictors())
 
     def forward(
-        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] = STAGES
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] | None = None
     ) -> dspy.Prediction:
-        """Run the asked stages and what they need. `question="given"` lets stages 2-4 use the clinician's question;
-        stage 1 never sees it. Raises DataError where the case lacks what was asked for."""
-        run = _Run(self, case, question, frozenset(stages) & possible_stages(case))
-        return run.result()
+        """Run the asked stages (None: all) and what they need. `question="given"` lets stages 2-4 use the clinician's
+        question; stage 1 never sees it. Raises DataError where the case lacks what was asked for."""
+        asked = frozenset(STAGES if stages is None else stages)
+        return _Run(self, case, question, asked & possible_stages(case)).result()
 
 
 def extractive_program(settings: PipelineSettings | None = None) -> GroundedQA:
     """The same program without an LM."""
     base = settings or PRESETS["default"]
-    return GroundedQA(
-        base.model_copy(update={"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1}),
-        reformulate=ExtractiveReformulate(),
-        score=ExtractiveScoreSentences(),
-        generate=ExtractiveGenerate(),
-        align=ExtractiveAlign(),
-    )
-
-
-def possible_stages(case: Case) -> frozenset[StageName]:
-    """The stages that the case has input for: 2-4 need note sentences."""
-    return frozenset(STAGES) if case.sentences else frozenset({"reformulate"})
+    chosen = base.model_copy(update={"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1})
+    return GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in STAGES.values()})
 
 
 class _Run:
@@ -100,7 +89,7 @@ class _Run:
             if answer is not None or not self.case.answer_sentences:
                 links = self.own_links()
                 answer, evidence, scores = self.answer(), self.evidence(), self.scores()
-        return dspy.Prediction(
+        made = dspy.Prediction(
             question=question,
             scores=scores,
             evidence=evidence,
@@ -108,8 +97,15 @@ class _Run:
             answer=" ".join(answer) if answer is not None else None,
             links=links,
             given_links=given_links,
+            added={},
             notices=self.notices,
         )
+        for stage in added_stages():
+            inputs = stage.inputs(self.case, made) if stage.inputs and stage.name in self.stages else None
+            if inputs is not None and getattr(self.program, stage.name) is not None:
+                outputs = self._call(stage.name, **inputs)
+                made.added[stage.name] = {name: outputs.get(name) for name in stage.signature.output_fields}
+        return made
 
     def own_question(self) -> str:
         if self._own is None:
@@ -156,7 +152,7 @@ class _Run:
         if self._answer is None:
             chosen = set(self.evidence())
             note = near(self.case.sentences, chosen, self.program.settings.window_chars)
-            evidence = evidence_sentences(self.case, chosen)
+            evidence = of_ids(self.case.sentences, chosen)
             made = self._call("generate", question=self.question(), evidence=evidence, note=render(note))
             self._answer, self._sources = made.answer_sentences, made.get("sources")
             if not self._answer:  # evidence without a word, such as "___"
@@ -185,8 +181,3 @@ class _Run:
 def own_answer_sentences(answer: list[str]) -> tuple[AnswerSentence, ...]:
     """The program's answer with ids "1", "2", …"""
     return tuple(AnswerSentence(str(i), text) for i, text in enumerate(answer, 1))
-
-
-def evidence_sentences(case: Case, ids: Collection[str]) -> list[Sentence]:
-    """The note sentences named by `ids`, in note order."""
-    return [s for s in case.sentences if s.id in set(ids)]

@@ -8,22 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from archehr.data.case import DataError
-
-StageName = Literal["reformulate", "score", "generate", "align"]
-STAGES: tuple[StageName, ...] = ("reformulate", "score", "generate", "align")
+StageName = str  # a key of program.stages.registry.STAGES
 
 NoticeKind = Literal[
     "lm_failed", "retried", "missing_ids", "unknown_ids", "relaxed_cut", "cut_words", "empty", "repaired"
 ]
-
-
-def parse_stages(text: str) -> frozenset[StageName]:
-    """ "score,align" or "all" -> stage names. Raises DataError for a name that is no stage."""
-    names = STAGES if text == "all" else tuple(text.replace(" ", "").split(","))
-    if unknown := [n for n in names if n not in STAGES]:
-        raise DataError(f"--stages {text}: no stage {shorten(unknown)}; the stages are {', '.join(STAGES)}")
-    return frozenset(s for s in STAGES if s in names)
 
 
 class SentenceScore(BaseModel):

@@ -11,16 +11,23 @@ from dspy import lm15
 
 from archehr.data.case import Case
 from archehr.program.lm.metered import prompt_parts
-from archehr.program.prompts.gold import gold_demo
+from archehr.program.stages.registry import STAGES
 from archehr.program.stages.render import render
-from archehr.program.stages.signatures import SIGNATURES
 from archehr.program.types import StageName
 from tests.fake_lm import fake_lm
 
 PROPOSAL = "Work carefully, step by step."
 # The output fields of DSPy's instruction proposers; a reply may hold more fields than were asked for.
 PROPOSED = dict.fromkeys(
-    ("observations", "summary", "program_description", "module_description", "proposed_instruction", "new_instruction"),
+    (
+        "title",
+        "observations",
+        "summary",
+        "program_description",
+        "module_description",
+        "proposed_instruction",
+        "new_instruction",
+    ),
     PROPOSAL,
 )
 
@@ -33,10 +40,10 @@ def gold_lm(cases: Sequence[Case], change: Change = lambda stage, case, reply: r
 
     def reply(request: lm15.Request) -> str:
         stage = stage_of(request)
-        if stage is None:
+        if stage is None or STAGES[stage].labels is None:
             return json.dumps(PROPOSED)
         case = asked_case(request, cases)
-        answer = {name: gold_demo(stage, case)[name] for name in SIGNATURES[stage].output_fields}
+        answer = {name: STAGES[stage].taught().demo(case)[name] for name in STAGES[stage].signature.output_fields}
         return json.dumps(change(stage, case, answer))
 
     return fake_lm(reply, **settings)
@@ -45,7 +52,7 @@ def gold_lm(cases: Sequence[Case], change: Change = lambda stage, case, reply: r
 def stage_of(request: lm15.Request) -> StageName | None:
     """The stage whose output fields the request asks for, or None."""
     system = prompt_parts(request)[0][1]
-    for stage, signature in SIGNATURES.items():
+    for stage, signature in ((s.name, s.signature) for s in STAGES.values()):
         (output,) = signature.output_fields
         if f'{{\n  "{output}"' in system and all(f"[[ ## {name} ## ]]" in system for name in signature.input_fields):
             return stage

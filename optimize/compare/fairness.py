@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from archehr.data.case import Case, DataError
 from archehr.optimize.files import data_label
-from archehr.program.prompts.gold import made_from
 from archehr.program.run.records import fitted_cases
+from archehr.program.stages.demos import made_from
 
 if TYPE_CHECKING:
     from archehr.optimize.compare.compare import ProgramRun

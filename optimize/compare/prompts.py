@@ -10,7 +10,8 @@ from typing import Any, Literal
 from archehr.optimize.compare.compare import Comparison, ProgramRun
 from archehr.optimize.optimize import prompt_tokens
 from archehr.program.prompts.program_file import to_program
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def _text(demo: Mapping[str, Any]) -> str:
     """A demo's fields as a person reads them; lists an entry a line."""
     parts = []
     for name, value in demo.items():
+        if name == "case_sha256":
+            continue
         shown = "\n".join(map(_entry, value)) if isinstance(value, list) else str(value)
         parts.append(f"{name}:\n{shown}")
     return "\n\n".join(parts)

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from archehr.program.types import STAGES
-
 Place = tuple[str | None, str | None]  # (case id, stage)
 
 where: ContextVar[Place] = ContextVar("archehr_where", default=(None, None))
@@ -96,6 +94,7 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: dict[Place, Count] = {}
+        self._cases: dict[str, Count] = {}
         self._models: dict[str, int] = {}
 
     def add(self, entry: Count, model: str | None = None) -> None:
@@ -106,7 +105,10 @@ class Ledger:
 
     def _add(self, entry: Count, model: str | None) -> None:
         with self._lock:
-            self._counts.setdefault(where.get(), Count()).add(entry)
+            case_id, _ = place = where.get()
+            self._counts.setdefault(place, Count()).add(entry)
+            if case_id is not None:
+                self._cases.setdefault(case_id, Count()).add(entry)
             if model:
                 self._models[model] = self._models.get(model, 0) + 1
 
@@ -124,12 +126,8 @@ class Ledger:
 
     def of_case(self, case_id: str) -> dict[str, int | float | None]:
         """`totals` of one case, in constant time."""
-        total = Count()
         with self._lock:
-            for stage in (None, *STAGES):
-                if (count := self._counts.get((case_id, stage))) is not None:
-                    total.add(count)
-        return asdict(total)
+            return asdict(self._cases.get(case_id, Count()))
 
     def models(self) -> dict[str, int]:
         """How many replies each model version gave, as the replies name it."""

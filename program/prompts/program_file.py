@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -15,12 +15,12 @@ from archehr.data.case import Case, DataError
 from archehr.data.shared_task import read_cases
 from archehr.data.submission import write_private
 from archehr.program.pipeline import GroundedQA, extractive_program
-from archehr.program.prompts.gold import gold_demo, has_gold
-from archehr.program.run.records import data_sha256
+from archehr.program.run.records import case_sha256, data_sha256
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
-from archehr.program.stages.signatures import SIGNATURES
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import PIPELINE, STAGES
+from archehr.program.stages.stage import has_prompt, predictor
+from archehr.program.types import StageName
 
 FORMAT = 1
 PROMPTS = Path(__file__).parent
@@ -29,6 +29,7 @@ _HASHES_OF_0_1 = {
     "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820":
     "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
 }  # fmt: skip
+PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
 BUILT_IN = ("zero_shot", "handwritten", "extractive")
 
 
@@ -105,17 +106,19 @@ def read_program_file(path: Path) -> ProgramFile:
     except ValidationError as error:
         where = ".".join(str(p) for p in error.errors()[0]["loc"])
         raise DataError(f"{path}: not a program file, {where}: {error.errors()[0]['msg']}") from None
-    if missing := [s for s in STAGES if s not in file.stages]:
+    if unknown := [s for s in file.stages if s not in STAGES]:
+        raise DataError(f"{path}: has prompts of stage {', '.join(unknown)}, which is not there; add it first")
+    if missing := [s for s in PIPELINE_NAMES if s not in file.stages]:
         raise DataError(f"{path}: the program file lacks stage {', '.join(missing)}")
     if file.adapter != ADAPTER_NAME:
         raise DataError(
             f"{path}: made for adapter {file.adapter[:40]}, this version sends {ADAPTER_NAME}; compile again"
         )
     made_for = _HASHES_OF_0_1.get(file.signature_hash, file.signature_hash)
-    if made_for != signature_hash():
+    if made_for != signature_hash(file.stages):
         raise DataError(
             f"{path}: made for other signatures than this version's (hash {file.signature_hash[:12]}, here "
-            f"{signature_hash()[:12]}); its prompts would not fit, so compile the program again"
+            f"{signature_hash(file.stages)[:12]}); its prompts would not fit, so compile the program again"
         )
     return file
 
@@ -129,7 +132,7 @@ def to_program(
     for stage, state in file.stages.items():
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
         restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
-        predictor(program, stage).load_state(restored)
+        predictor(getattr(program, stage), stage).load_state(restored)
     return program
 
 
@@ -140,13 +143,14 @@ def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None
     if cases is None:
         raise DataError("its demos are stored as case ids; pass the data they are from as --demos-from DATA")
     case = next((c for c in cases if c.id == demo["from_case"]), None)
-    made = gold_demo(stage, case) if case is not None and has_gold(stage, case) else None
+    made = STAGES[stage].taught().demo(case) if case is not None and STAGES[stage].has_gold(case) else None
     if made is None or demo_sha256(made) != demo.get("sha256"):
         raise DataError(
             f"case {demo['from_case']} of --demos-from does not give the {stage} demo of this program; pass the data, "
             "with its key, that the program was optimised on"
         )
-    return made
+    assert case is not None
+    return {**made, "case_sha256": case_sha256([case])[0]}
 
 
 def demo_sha256(demo: dict[str, Any]) -> str:
@@ -155,13 +159,18 @@ def demo_sha256(demo: dict[str, Any]) -> str:
 
 
 def to_file(program: GroundedQA, provenance: dict[str, Any] | None = None) -> ProgramFile:
-    """The program file of a module with LM stages."""
+    """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
-    for stage in STAGES:
-        state = predictor(program, stage).dump_state()
+    for stage in (s for s in STAGES if has_prompt(getattr(program, s))):
+        state = predictor(getattr(program, stage), stage).dump_state()
         stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
+    if not stages:
+        raise DataError("the program has no prompts: it runs without an LM")
     return ProgramFile(
-        settings=program.settings, stages=stages, signature_hash=signature_hash(), provenance=provenance or {}
+        settings=program.settings,
+        stages=stages,
+        signature_hash=signature_hash(stages),
+        provenance=provenance or {},
     )
 
 
@@ -170,21 +179,13 @@ def save_program_file(file: ProgramFile, path: Path) -> None:
     write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
 
 
-def predictor(program: GroundedQA, stage: StageName) -> dspy.Predict:
-    """The stage's one dspy.Predict. Raises DataError for a stage without an LM."""
-    found = getattr(getattr(program, stage), "predict", None)
-    if found is None:
-        raise DataError(f"the program's {stage} stage has no prompt: it runs without an LM")
-    return cast(dspy.Predict, found)
-
-
-def signature_hash(stages: Iterable[StageName] = STAGES) -> str:
+def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
     """sha256 of the names, order and JSON schemas of the fields of these stages' signatures in the code.
 
     A file's own texts replace the code's, so these do not count; but DSPy restores them by position, and a file made
     for other fields would load without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
     """
-    described = {stage: _fields(SIGNATURES[stage]) for stage in stages}
+    described = {stage: _fields(STAGES[stage].signature) for stage in stages}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
@@ -216,9 +217,10 @@ def program_hash(program: GroundedQA) -> str:
     Settings at their default do not count, so that a later version's new setting leaves it as it was.
     """
     settings = program.settings.model_dump(mode="json", exclude_defaults=True)
-    if not hasattr(program.score, "predict"):
+    if not program.asks_lm:
         content: dict[str, Any] = {"extractive": settings}
     else:
-        stages = to_file(program).model_dump(mode="json", include={"adapter", "stages"})
-        content = {"settings": settings, **stages}
+        prompts = to_file(program).model_dump(mode="json", include={"adapter", "stages"})
+        without = {s: type(m).__name__ for s in STAGES if not has_prompt(m := getattr(program, s))}
+        content = {"settings": settings, **prompts, "without": without}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

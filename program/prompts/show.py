@@ -8,12 +8,13 @@ from typing import Any
 
 from archehr.data.case import Case, DataError
 from archehr.program.pipeline import GroundedQA
-from archehr.program.prompts.program_file import load_program, predictor
+from archehr.program.prompts.program_file import load_program
 from archehr.program.settings import PRESETS
 from archehr.program.stages.adapter import TellingJSONAdapter
+from archehr.program.stages.registry import STAGES
 from archehr.program.stages.render import render
-from archehr.program.stages.signatures import SIGNATURES
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.stage import predictor
+from archehr.program.types import StageName
 
 
 def show_program(
@@ -50,13 +51,13 @@ def show_program(
 
 def stage_messages(program: GroundedQA, stage: StageName, inputs: dict[str, Any]) -> list[dict[str, Any]]:
     """The chat messages of one stage for these inputs, exactly as the adapter sends them."""
-    predict = predictor(program, stage)
+    predict = predictor(getattr(program, stage), stage)
     messages: list[dict[str, Any]] = TellingJSONAdapter().format(predict.signature, predict.demos, inputs)
     return messages
 
 
 def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
-    names = list(SIGNATURES[stage].input_fields)
+    names = list(STAGES[stage].signature.input_fields)
     if case is None:
         return {n: f"{{{n}}}" for n in names}
     gold = case.gold
@@ -69,7 +70,7 @@ def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
         "evidence": render(evidence) or "{evidence}",
         "answer_sentences": render(case.answer_sentences) or "{answer_sentences}",
     }
-    return {n: known[n] for n in names}
+    return {n: known.get(n, f"{{{n}}}") for n in names}
 
 
 def _label(message: dict[str, Any], number: int, total: int, sources: Sequence[str]) -> str:

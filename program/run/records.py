@@ -28,6 +28,7 @@ class CaseRecord(BaseModel):
     answer: str | None = None
     links: list[Link] | None = None
     given_links: list[Link] | None = None
+    added: dict[str, dict[str, Any]] = {}
     notices: list[dict[str, str]] = []
     usage: dict[str, Any] = {}
     seconds: float = 0.0

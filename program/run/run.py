@@ -26,13 +26,14 @@ from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
 from archehr.program.lm.cache import configure_cache
 from archehr.program.lm.ledger import Ledger, booked_apart, sum_of
-from archehr.program.pipeline import GroundedQA, QuestionSource, possible_stages
+from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash, save_program_file, to_file
-from archehr.program.run.batch import answer_all
+from archehr.program.run.batch import in_threads
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.records import CaseRecord, answer_linked, data_sha256, fitted_cases, submissions
 from archehr.program.run.report import write_report
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import STAGES, possible_stages
+from archehr.program.types import StageName
 
 PROGRAM = "program.json"
 
@@ -72,7 +73,7 @@ def run_cases(
     all_cases: Sequence[Case] | None = None,
     data_name: str = "",
     question: QuestionSource = "own",
-    stages: Collection[StageName] = STAGES,
+    stages: Collection[StageName] | None = None,
     workers: int = 8,
     fresh: bool = False,
     on_case: Callable[[CaseRecord], None] = lambda _: None,
@@ -86,6 +87,7 @@ def run_cases(
     finished case on disk.
     """
     _check_input(cases, program, lm, question)
+    stages = tuple(STAGES) if stages is None else tuple(stages)
     out = Path(out) if out is not None else None
     counted = hasattr(lm, "ledger")
     identity = _identity(program, lm, all_cases or cases, data_name, question, stages)
@@ -103,7 +105,7 @@ def run_cases(
     if out is None:
         done: dict[str, CaseRecord] = {}
         with booked_apart() as ledger, _interruptible() as interrupt:
-            for record in answer_all(cases, answer, workers, interrupt):
+            for record in in_threads(cases, answer, workers, interrupt):
                 done[record.case_id] = record
                 on_case(record)
         spent = _spent(list(done.values()), ledger if counted else None, started, clock, [])
@@ -112,7 +114,7 @@ def run_cases(
     with booked_apart() as ledger, RunFolder(out, identity, fresh=fresh) as folder:
         if lm is not None:
             configure_cache(_cache_folder(out))
-        if hasattr(program.score, "predict"):  # what was run stays with its answers: files change and names repeat
+        if program.asks_lm:  # what was run stays with its answers: files change and names repeat
             save_program_file(to_file(program, getattr(program, "provenance", None)), out / PROGRAM)
         for line in folder.notices:
             tell(line)
@@ -130,7 +132,7 @@ def run_cases(
         kept_at = time.monotonic()
         try:
             with _interruptible() as interrupt:
-                for record in answer_all(left, answer, workers, interrupt):
+                for record in in_threads(left, answer, workers, interrupt):
                     folder.append(record)
                     on_case(record)
                     if time.monotonic() > kept_at + 1:  # so that a killed run's spending is known to a second
@@ -163,7 +165,7 @@ def _write_results(result: RunResult, out: Path, cases: Sequence[Case]) -> None:
 def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.BaseLM | None, question: QuestionSource) -> None:
     if not cases:
         raise DataError("no case to answer; the data is empty")
-    if hasattr(program.score, "predict") and lm is None:
+    if program.asks_lm and lm is None:
         raise DataError("this program asks an LM; name one with --lm, or run --program extractive")
     if question == "given" and (lacking := [c.id for c in cases if c.sentences and not c.clinician_question]):
         raise DataError(f"case {lacking[0]} has no clinician_question; run with --question own")

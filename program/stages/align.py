@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import dspy
 
-from archehr.data.case import AnswerSentence, Sentence
+from archehr.data.case import AnswerSentence, Case, Sentence
+from archehr.metrics.alignment import alignment_f1
+from archehr.metrics.feedback import alignment_feedback
 from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages import signatures
 from archehr.program.stages.ask import Checked, ask
 from archehr.program.stages.render import render, windows
+from archehr.program.stages.stage import Fields, Labels, Stage
 from archehr.program.types import Link, Notice, shorten
+
+
+class AlignSignature(dspy.Signature):
+    """You are a conservative auditor. For each sentence of the answer, name the note sentences that directly
+    support it.
+
+    1. Link only what the note sentence itself states; topical closeness is not support.
+    2. One answer sentence may rest on several note sentences, and one note sentence may support several.
+    3. Judge each answer sentence by itself; a conclusion that no note sentence states gets an empty list.
+    4. Never cite a section header.
+    Return every answer id exactly once, in order."""
+
+    question: str = dspy.InputField(desc="the question that the answer is for")
+    answer_sentences: str = dspy.InputField(desc="the answer, one sentence a line, each with its [id]")
+    sentences: str = dspy.InputField(desc="the note excerpt, one sentence a line, each with its [id]")
+    links: list[Link] = dspy.OutputField(desc="for every answer id the ids of the supporting note sentences, or []")
 
 
 class Align(dspy.Module):
@@ -26,7 +45,7 @@ class Align(dspy.Module):
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
         self.settings = settings
-        self.predict = dspy.Predict(signatures.Align)
+        self.predict = dspy.Predict(AlignSignature)
 
     def forward(
         self, answer_sentences: Sequence[AnswerSentence], sentences: Sequence[Sentence], question: str
@@ -86,3 +105,74 @@ def check_links(raw: Sequence[Link], answer_ids: Sequence[str], note_ids: Sequen
         faults.append("it has ids that are not in the answer or the note")
     links = [Link(answer_id=a, evidence_ids=[i for i in note_ids if i in found.get(a, ())]) for a in answer_ids]
     return Checked(links, notices, "; ".join(faults) or None)
+
+
+def linked_pairs(links: Sequence[Link]) -> list[tuple[str, str]]:
+    """Links as (answer id, note id) pairs, as the metrics take them."""
+    return [(link.answer_id, i) for link in links for i in link.evidence_ids]
+
+
+def _present(case: Case) -> bool:
+    gold = case.gold
+    if gold is None or not case.clinician_question or not case.sentences or not case.answer_sentences:
+        return False
+    return {s.id for s in gold.answer_sentences if s.citations is not None} == {a.id for a in case.answer_sentences}
+
+
+def _arguments(case: Case) -> dict[str, Any]:
+    return {
+        "question": case.clinician_question,
+        "answer_sentences": case.answer_sentences,
+        "sentences": case.sentences,
+    }
+
+
+def _demo(case: Case) -> dict[str, Any]:
+    assert case.gold is not None
+    cited = {a.id: a.citations or () for a in case.gold.answer_sentences}
+    links = [
+        {"answer_id": a.id, "evidence_ids": [s.id for s in case.sentences if s.id in cited[a.id]]}
+        for a in case.answer_sentences
+    ]
+    shown = {"answer_sentences": render(case.answer_sentences), "sentences": render(case.sentences)}
+    return {"question": case.clinician_question, **shown, "links": links}
+
+
+def _score(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> float:
+    assert case.gold is not None
+    return alignment_f1(linked_pairs(prediction.links), case.gold)
+
+
+def _feedback(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> str:
+    assert case.gold is not None
+    return alignment_feedback(linked_pairs(prediction.links), case.gold)
+
+
+def _empty_and_rich_first(demos: Sequence[Fields], most: int) -> Sequence[Fields]:
+    """First one with an answer sentence that nothing supports, then one with five or more citations of one answer
+    sentence or, failing that, the most."""
+    empty = [d for d in demos if any(not link["evidence_ids"] for link in d["links"])][:1]
+    others = [d for d in demos if d not in empty]
+    rich = sorted(others, key=lambda d: -min(5, max(len(link["evidence_ids"]) for link in d["links"])))[:1]
+    return [*empty, *rich, *(d for d in others if d not in rich)]
+
+
+STAGE = Stage(
+    name="align",
+    signature=AlignSignature,
+    module=Align,
+    twin=lambda settings: ExtractiveAlign(),
+    subtask=4,
+    in_windows=True,
+    labels=Labels(
+        present=_present,
+        field="a clinician_question and citations of every answer sentence",
+        arguments=_arguments,
+        demo=_demo,
+        score=_score,
+        metric="F1 of the links",
+        threshold=0.7,
+        feedback=_feedback,
+        arrange=_empty_and_rich_first,
+    ),
+)

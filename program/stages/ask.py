@@ -104,4 +104,4 @@ def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings)
     lm = predict.lm or dspy.settings.lm
     if lm is not None and not accepts_temperature(lm):
         return {}
-    return {"temperature": getattr(settings.temperature, stage)}
+    return {"temperature": getattr(settings.temperature, stage, 0.0)}

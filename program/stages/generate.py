@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import dspy
 
-from archehr.data.case import Sentence
+from archehr.data.case import Case, Sentence
+from archehr.metrics.feedback import answer_score
 from archehr.program.extractive.generate import ExtractiveGenerate
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages import signatures
 from archehr.program.stages.ask import Checked, ask
 from archehr.program.stages.limits import count_words, fit_answer, one_line
-from archehr.program.stages.render import render
+from archehr.program.stages.render import near, of_ids, render
+from archehr.program.stages.stage import Labels, Stage
 from archehr.program.types import Notice
+
+
+class GenerateSignature(dspy.Signature):
+    """You are a clinical documentation specialist. Answer the question for the patient from the evidence alone.
+
+    1. At most 75 words in all, in complete sentences, third person, plain professional language.
+    2. State the direct answer first, then the findings and treatment that explain it.
+    3. Paraphrase the evidence closely and keep its exact terms, names and numbers.
+    4. Take facts from the evidence only; the whole note is there to resolve what the evidence refers to.
+    5. No outside knowledge, no advice, no filler, no citations."""
+
+    question: str = dspy.InputField(desc="the clinician's question")
+    evidence: str = dspy.InputField(desc="the note sentences to answer from, each with its [id]")
+    note: str = dspy.InputField(desc="the whole note excerpt, for reference only")
+    answer_sentences: list[str] = dspy.OutputField(desc="the answer, one sentence an entry, at most 75 words in all")
 
 
 class Generate(dspy.Module):
@@ -25,7 +42,7 @@ class Generate(dspy.Module):
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
         self.settings = settings
-        self.predict = dspy.Predict(signatures.Generate)
+        self.predict = dspy.Predict(GenerateSignature)
 
     def forward(self, question: str, evidence: Sequence[Sentence], note: str) -> dspy.Prediction:
         reply = ask(
@@ -57,3 +74,50 @@ def check_answer(raw: Sequence[str], limit: int, soft_share: float) -> Checked[l
     fitted = fit_answer(sentences, limit, soft_share)
     cut = Notice("generate", "cut_words", f"{words} words cut to {sum(count_words(s) for s in fitted)}")
     return Checked(fitted, [cut], f"the answer has {words} words, {words - limit} over the limit of {limit}")
+
+
+def _present(case: Case) -> bool:
+    gold = case.gold
+    asked = gold is not None and bool(case.clinician_question) and bool(case.sentences)
+    return asked and gold is not None and bool(gold.essential) and bool(gold.answer) and bool(case.answer_sentences)
+
+
+def _arguments(case: Case) -> dict[str, Any]:
+    assert case.gold is not None
+    chosen = set(case.gold.essential)
+    note = near(case.sentences, chosen, PRESETS["default"].window_chars)
+    return {"question": case.clinician_question, "evidence": of_ids(case.sentences, chosen), "note": render(note)}
+
+
+def _demo(case: Case) -> dict[str, Any]:
+    given = _arguments(case)
+    answer = [" ".join(a.text.split()) for a in case.answer_sentences]
+    return {**given, "evidence": render(given["evidence"]), "answer_sentences": answer}
+
+
+def _score(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> float:
+    return answer_score(" ".join(prediction.answer_sentences), case)
+
+
+def _feedback(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> str:
+    assert case.gold is not None
+    return f"It scored {_score(prediction, case, settings):.2f} of 1; the clinician answered: {case.gold.answer}"
+
+
+STAGE = Stage(
+    name="generate",
+    signature=GenerateSignature,
+    module=Generate,
+    twin=lambda settings: ExtractiveGenerate(),
+    subtask=3,
+    labels=Labels(
+        present=_present,
+        field="a clinician_question, essential sentences and a clinician's answer",
+        arguments=_arguments,
+        demo=_demo,
+        score=_score,
+        metric="mean of BLEU, ROUGE-Lsum and SARI with the clinician's answer",
+        threshold=0.3,
+        feedback=_feedback,
+    ),
+)

@@ -1,13 +1,20 @@
-"""Word limits as the official scorers count words: `str.split()`, 15 for a question, 75 for an answer."""
+"""Lengths: words as the official scorers count them (15 for a question, 75 for an answer), and tokens by estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+CHARS_PER_TOKEN = 4  # an estimate for English text
+
 
 def count_words(text: str) -> int:
     """Words between any Unicode white space, as the official loader counts them."""
     return len(text.split())
+
+
+def estimate_tokens(text: str) -> int:
+    """Characters / CHARS_PER_TOKEN, rounded up; no tokenizer is asked."""
+    return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def one_line(text: str) -> str:

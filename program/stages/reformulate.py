@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 
+from archehr.data.case import Case
+from archehr.metrics.feedback import question_score
 from archehr.program.extractive.reformulate import ExtractiveReformulate
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages import signatures
 from archehr.program.stages.ask import Checked, ask
 from archehr.program.stages.limits import count_words, cut_question, one_line
+from archehr.program.stages.stage import Labels, Stage
 from archehr.program.types import Notice
+
+
+class ReformulateSignature(dspy.Signature):
+    """You are a clinical administrative assistant. Turn a patient's or relative's message into the one question
+    that a clinician would take to the medical record.
+
+    1. Ask what the writer most wants to know about the care, not everything that is mentioned.
+    2. At most 15 words, one line, third person ("the patient", "his", "her"), ending with a question mark.
+    3. Keep the medical terms of the message; correct their spelling; add no diagnosis of your own.
+    4. Give the question alone: no preamble, no greeting, no advice."""
+
+    narrative: str = dspy.InputField(desc="the message as the patient or relative wrote it")
+    question: str = dspy.OutputField(desc="the clinician's question, at most 15 words")
 
 
 class Reformulate(dspy.Module):
@@ -18,7 +35,7 @@ class Reformulate(dspy.Module):
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
         self.settings = settings
-        self.predict = dspy.Predict(signatures.Reformulate)
+        self.predict = dspy.Predict(ReformulateSignature)
 
     def forward(self, narrative: str, phrases: tuple[str, ...] = ()) -> dspy.Prediction:
         reply = ask(self.predict, self._check, "reformulate", self.settings, narrative=narrative)
@@ -40,3 +57,44 @@ def check_question(text: str, limit: int) -> Checked[str]:
         cut = Notice("reformulate", "cut_words", f"{words} words cut to {limit}")
         return Checked(cut_question(question, limit), [cut], f"the question has {words} words; at most {limit}")
     return Checked(question)
+
+
+def _present(case: Case) -> bool:
+    return bool(case.clinician_question)
+
+
+def _arguments(case: Case) -> dict[str, Any]:
+    return {"narrative": case.narrative, "phrases": case.question_phrases}
+
+
+def _demo(case: Case) -> dict[str, Any]:
+    return {"narrative": case.narrative, "question": case.clinician_question}
+
+
+def _score(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> float:
+    return question_score(prediction.question, case)
+
+
+def _feedback(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> str:
+    reached = _score(prediction, case, settings)
+    return f"It scored {reached:.2f} of 1; the clinician asked: {case.clinician_question}"
+
+
+STAGE = Stage(
+    name="reformulate",
+    signature=ReformulateSignature,
+    module=Reformulate,
+    twin=lambda settings: ExtractiveReformulate(),
+    subtask=1,
+    needs_sentences=False,
+    labels=Labels(
+        present=_present,
+        field="a clinician_question",
+        arguments=_arguments,
+        demo=_demo,
+        score=_score,
+        metric="ROUGE-Lsum with the clinician's question",
+        threshold=0.3,
+        feedback=_feedback,
+    ),
+)

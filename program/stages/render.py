@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 
@@ -54,3 +54,9 @@ def near(sentences: Sequence[S], ids: set[str], max_chars: int) -> list[S]:
                     kept.add(j)
                     size += len(sentences[j].text) + 8
     return [sentences[j] for j in sorted(kept)]
+
+
+def of_ids(sentences: Sequence[S], ids: Collection[str]) -> list[S]:
+    """The sentences named by `ids`, in note order."""
+    wanted = set(ids)
+    return [s for s in sentences if s.id in wanted]

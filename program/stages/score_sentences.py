@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import dspy
 
-from archehr.data.case import Sentence
+from archehr.data.case import Case, Relevance, Sentence
+from archehr.metrics.evidence import strict_f1
+from archehr.metrics.feedback import evidence_feedback
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages import signatures
 from archehr.program.stages.ask import Checked, ask
+from archehr.program.stages.limits import estimate_tokens
 from archehr.program.stages.render import render, windows
+from archehr.program.stages.stage import Fields, Labels, Stage
 from archehr.program.types import Notice, SentenceScore, shorten
+
+
+class ScoreSentencesSignature(dspy.Signature):
+    """You are a clinical evidence grader. Score every sentence of the note excerpt for how much the answer to the
+    question needs it.
+
+    5 critical: answers the question directly, states the confirmed diagnosis or cause asked about, or the
+      treatment and its outcome.
+    4 high context: qualifies a finding that the answer needs, such as the setting or timing of a result.
+    3 relevant: background such as history or admission dates.
+    2 or 1 irrelevant: normal findings, other organ systems, section headers.
+    Miss nothing that the answer would rest on: when torn between two scores, give the higher.
+    Return every id exactly once, in order."""
+
+    question: str = dspy.InputField(desc="the clinician's question")
+    narrative: str = dspy.InputField(desc="the patient's own message, for what lies behind the question")
+    sentences: str = dspy.InputField(desc="the note excerpt, one sentence a line, each with its [id]")
+    scores: list[SentenceScore] = dspy.OutputField(desc="one entry for every id, score 1 to 5")
 
 
 class ScoreSentences(dspy.Module):
@@ -28,7 +51,7 @@ class ScoreSentences(dspy.Module):
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
         self.settings = settings
-        self.predict = dspy.Predict(signatures.ScoreSentences)
+        self.predict = dspy.Predict(ScoreSentencesSignature)
 
     def forward(self, question: str, narrative: str, sentences: Sequence[Sentence]) -> dspy.Prediction:
         best: dict[str, int] = {}
@@ -110,3 +133,63 @@ def select_evidence(scores: Sequence[SentenceScore], settings: PipelineSettings)
     picked = [s.id for s in scores if s.score >= settings.relaxed_cut]
     told = [Notice("score", "relaxed_cut", f"nothing scored {settings.cut}; {settings.relaxed_cut} taken")]
     return picked, told if picked else []
+
+
+# The key's three labels on the 1..5 scale that the stage answers in. 4 and 2 are never gold: the key does not grade
+# that finely.
+GOLD_SCORE = {Relevance.ESSENTIAL: 5, Relevance.SUPPLEMENTARY: 3, Relevance.NOT_RELEVANT: 1}
+
+
+def _present(case: Case) -> bool:
+    asked = case.gold is not None and bool(case.clinician_question) and bool(case.sentences)
+    return asked and set((case.gold and case.gold.relevance) or ()) == {s.id for s in case.sentences}
+
+
+def _arguments(case: Case) -> dict[str, Any]:
+    return {"question": case.clinician_question, "narrative": case.narrative, "sentences": case.sentences}
+
+
+def _demo(case: Case) -> dict[str, Any]:
+    labels = (case.gold and case.gold.relevance) or {}
+    scores = [{"id": s.id, "score": GOLD_SCORE[labels[s.id]]} for s in case.sentences]
+    return {**_arguments(case), "sentences": render(case.sentences), "scores": scores}
+
+
+def _score(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> float:
+    assert case.gold is not None
+    return strict_f1(select_evidence(prediction.scores, settings)[0], case.gold)
+
+
+def _feedback(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> str:
+    assert case.gold is not None
+    return evidence_feedback(select_evidence(prediction.scores, settings)[0], case.gold)
+
+
+def _short_to_long(demos: Sequence[Fields], most: int) -> Sequence[Fields]:
+    """`most` demos at even steps through the lengths of their notes, then the rest from short to long."""
+    by_length = sorted(demos, key=lambda d: estimate_tokens(json.dumps(d, ensure_ascii=False)))
+    last = len(by_length) - 1
+    steps = [round(last * (2 * k + 1) / (2 * most)) for k in range(most)] if by_length else []
+    picked = list(dict.fromkeys(steps))
+    return [by_length[i] for i in picked] + [d for i, d in enumerate(by_length) if i not in picked]
+
+
+STAGE = Stage(
+    name="score",
+    signature=ScoreSentencesSignature,
+    module=ScoreSentences,
+    twin=lambda settings: ExtractiveScoreSentences(),
+    subtask=2,
+    in_windows=True,
+    labels=Labels(
+        present=_present,
+        field="a clinician_question and a label of every note sentence",
+        arguments=_arguments,
+        demo=_demo,
+        score=_score,
+        metric="strict F1 of the evidence",
+        threshold=0.6,
+        feedback=_feedback,
+        arrange=_short_to_long,
+    ),
+)

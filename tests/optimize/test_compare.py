@@ -20,9 +20,9 @@ from archehr.optimize.compare.compare import FEWEST_CASES, compare, verdict
 from archehr.optimize.compare.html import write_page
 from archehr.optimize.compare.prompts import prompt_differences
 from archehr.optimize.compare.tables import frame, markdown, records_json
-from archehr.program.prompts.gold import gold_demo
 from archehr.program.prompts.program_file import load_program
 from archehr.program.run.records import case_sha256, data_sha256, fitted_cases
+from archehr.program.stages.registry import STAGES
 from tests.conftest import Ran
 from tests.finished_runs import TEST, run_of
 
@@ -133,7 +133,10 @@ def test_every_baseline_is_a_row_or_a_program_with_the_same_lm() -> None:
 def test_a_program_whose_demos_are_test_cases_is_flagged_everywhere_and_they_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    demos = {"score": [gold_demo("score", TEST[3])], "reformulate": [gold_demo("reformulate", TEST[5])]}
+    demos = {
+        "score": [STAGES["score"].taught().demo(TEST[3])],
+        "reformulate": [STAGES["reformulate"].taught().demo(TEST[5])],
+    }
     runs = [run_of("plain"), run_of("leaky", demos=demos)]
     compared = compare(TEST, runs)
     ids = [TEST[3].id, TEST[5].id]
@@ -155,7 +158,7 @@ def test_a_program_whose_demos_are_test_cases_is_flagged_everywhere_and_they_are
 def test_demos_are_known_by_their_text_and_by_ids_only_of_the_same_data() -> None:
     dev = read_cases("sample/dev")
     same_ids = [replace(c, id=d.id) for c, d in zip(TEST, dev, strict=True)]
-    demos = {"generate": [gold_demo("generate", dev[0])]}
+    demos = {"generate": [STAGES["generate"].taught().demo(dev[0])]}
     elsewhere = run_of("a", same_ids, demos=demos, provenance={"demo_case_ids": {"generate": ["dev 1 (labelled)"]}})
     assert compare(same_ids, [elsewhere]).excluded == {}
     named = run_of("a", dev, provenance={"demo_case_ids": {"reformulate": ["sample/dev 2"]}}, data="sample/dev")
@@ -181,7 +184,7 @@ def test_cases_fitted_on_are_known_one_by_one_whatever_the_data_is_called() -> N
     assert compare(TEST, [part]).rows[0].flags[0].startswith("IN SAMPLE in part: it was fitted on 9 of these 20 cases")
     assert compare(TEST[2:8], [part]).rows[0].flags[0].startswith("IN SAMPLE: it was fitted on these cases")
     assert not compare(TEST[9:], [part]).rows[0].flags
-    shown = run_of("shown", provenance=made, demos={"score": [gold_demo("score", TEST[0])]})
+    shown = run_of("shown", provenance=made, demos={"score": [STAGES["score"].taught().demo(TEST[0])]})
     assert compare(TEST, [shown]).rows[0].flags[0].startswith("IN SAMPLE in part: it was fitted on 8 of these 19 cases")
 
 

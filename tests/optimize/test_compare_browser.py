@@ -14,8 +14,8 @@ import pytest
 from archehr.optimize.compare.compare import compare
 from archehr.optimize.compare.html import write_page
 from archehr.program.pipeline import extractive_program
-from archehr.program.prompts.gold import gold_demo
 from archehr.program.run.run import run_cases
+from archehr.program.stages.registry import STAGES
 from tests.finished_runs import TEST, run_of
 
 selenium = pytest.importorskip("selenium", reason="needs the extra `test` (selenium)")
@@ -49,7 +49,7 @@ def comparison_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def other(case: Any) -> list[str]:
         return [s.id for s in case.sentences[: 3 if case.id in ("101", "102") else 8]]
 
-    demos = {"score": [gold_demo("score", TEST[4])]}
+    demos = {"score": [STAGES["score"].taught().demo(TEST[4])]}
     runs = [run_of("first"), run_of("second", evidence=other, demos=demos), run_of("third", lm={"model": "other"})]
     path = tmp_path_factory.mktemp("page") / "comparison.html"
     write_page(compare(TEST, runs), path)

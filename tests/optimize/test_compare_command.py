@@ -44,7 +44,7 @@ def optimised(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dev = read_cases("sample/dev")
     for stage in ("score", "align"):
         demos = list(labelled_demos(stage, dev).values())[:2]
-        predictor(program, stage).demos = [dspy.Example(d.fields) for d in demos]
+        predictor(getattr(program, stage)).demos = [dspy.Example(d.fields) for d in demos]
     path = tmp_path_factory.mktemp("program") / "p.json"
     save_program_file(to_file(program, {"demo_case_ids": {"score": ["sample/dev 1", "sample/dev 2"]}}), path)
     return path

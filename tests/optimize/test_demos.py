@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from archehr.data.case import Case, DataError
 from archehr.data.shared_task import read_cases
-from archehr.optimize.demos import Acceptance, Demo, bootstrap, covering, fitting, labelled_demos, make_demo, shuffled
+from archehr.optimize.demos import Demo, covering, fitting, labelled_demos, make_demo, shuffled
+from archehr.optimize.optimizers.bootstrap import bootstrap
+from archehr.optimize.teaching import Acceptance
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.pipeline import GroundedQA
-from archehr.program.prompts.gold import gold_demo, has_gold, made_from
 from archehr.program.settings import PRESETS
 from archehr.program.stages.adapter import TellingJSONAdapter
-from archehr.program.stages.signatures import SIGNATURES
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.demos import made_from
+from archehr.program.stages.registry import STAGES, has_gold
+from archehr.program.types import StageName
 from tests.fake_lm import fake_lm
 from tests.scripted_stages import gold_lm
 
@@ -27,10 +29,10 @@ FEW = DEV[:6]
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_gold_demo_is_shown_whole(stage: StageName) -> None:
     demo = labelled_demos(stage, FEW)["3"]
-    inputs = dict.fromkeys(SIGNATURES[stage].input_fields, "")
-    messages = TellingJSONAdapter().format(SIGNATURES[stage], [dict(demo.fields)], inputs)
+    inputs = dict.fromkeys(STAGES[stage].signature.input_fields, "")
+    messages = TellingJSONAdapter().format(STAGES[stage].signature, [dict(demo.fields)], inputs)
     shown = "\n".join(m["content"] for m in messages)
-    assert set(demo.fields) == set(SIGNATURES[stage].fields)
+    assert set(demo.fields) == set(STAGES[stage].signature.fields)
     assert len(messages) == 4  # system, demo, its answer, the question
     assert "not supplied" not in shown.lower()
     assert FEW[2].clinician_question in shown
@@ -38,7 +40,7 @@ def test_a_gold_demo_is_shown_whole(stage: StageName) -> None:
 
 def test_relevance_becomes_5_3_1() -> None:
     case = DEV[0]
-    scores = {s["id"]: s["score"] for s in gold_demo("score", case)["scores"]}
+    scores = {s["id"]: s["score"] for s in STAGES["score"].taught().demo(case)["scores"]}
     assert list(scores) == [s.id for s in case.sentences]
     assert {i for i, s in scores.items() if s == 5} == case.gold.essential
     assert {i for i, s in scores.items() if s == 3} == case.gold.supplementary
@@ -53,15 +55,15 @@ def test_a_case_labelled_in_part_is_no_example() -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_demo_that_would_be_dropped_is_an_error(stage: StageName) -> None:
-    for field in SIGNATURES[stage].fields:
-        values = gold_demo(stage, DEV[0]) | {field: None}
+    for field in STAGES[stage].signature.fields:
+        values = STAGES[stage].taught().demo(DEV[0]) | {field: None}
         with pytest.raises(DataError, match=f"case 1: its {stage} demo lacks {field}"):
-            make_demo(stage, "1", "labelled", values)
+            make_demo(stage, DEV[0], "labelled", values)
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_demo_is_known_by_its_text(stage: StageName) -> None:
-    demo = gold_demo(stage, DEV[4])
+    demo = STAGES[stage].taught().demo(DEV[4])
     assert [c.id for c in DEV if made_from(demo, c)] == ["5"]
 
 
@@ -71,7 +73,7 @@ def test_a_good_teacher_gives_a_demo_of_every_case(stage: StageName) -> None:
     assert list(made) == [c.id for c in FEW]
     for case in FEW:
         assert made[case.id].kind == "bootstrapped"
-        assert made[case.id].fields == gold_demo(stage, case)
+        assert made[case.id].fields == STAGES[stage].taught().demo(case)
 
 
 def test_only_cases_answered_well_enough_become_demos() -> None:
@@ -95,7 +97,7 @@ def test_a_reply_that_needed_repair_is_no_demo_however_well_it_scores() -> None:
 
 def test_acceptance_is_true_or_false_and_low_scores_do_not_pass() -> None:
     metric = Acceptance("align", {c.id: c for c in FEW}, PRESETS["default"])
-    gold = gold_demo("align", FEW[0])["links"]
+    gold = STAGES["align"].taught().demo(FEW[0])["links"]
     one_link = [dspy.Example(answer_id=gold[0]["answer_id"], evidence_ids=gold[0]["evidence_ids"][:1])]
     verdict = metric(dspy.Example(case_id="1"), dspy.Prediction(links=one_link, notices=[]), trace=["something"])
     assert verdict is False
@@ -146,7 +148,7 @@ def test_seeds_and_candidates_draw_differently() -> None:
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 400), max_size=10), st.integers(0, 6), st.integers(0, 300))
 def test_demos_keep_to_their_number_and_budget(sizes: list[int], most: int, budget: int) -> None:
-    demos = [Demo(str(i), "labelled", {"x": "y" * size}) for i, size in enumerate(sizes)]
+    demos = [Demo(str(i), "labelled", {"x": "y" * size}, "") for i, size in enumerate(sizes)]
     chosen = fitting(demos, most, budget)
     assert len(chosen) <= most
     assert sum(d.tokens for d in chosen) <= budget

@@ -16,7 +16,7 @@ from archehr.program.lm.metered import prompt_text
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
 from archehr.program.settings import PRESETS
-from archehr.program.types import STAGES
+from archehr.program.stages.registry import STAGES
 from tests.fake_lm import fake_lm
 from tests.scripted_stages import asked_case, demo_cases, gold_lm, stage_of
 

@@ -11,13 +11,13 @@ import pytest
 from archehr.data.case import DataError
 from archehr.data.shared_task import read_cases
 from archehr.optimize.folds import Answering, StagePrompt
-from archehr.optimize.instructions import write_instructions
-from archehr.optimize.search import Options
+from archehr.optimize.optimizers.optimizer import Options, Work
+from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.lm.metered import prompt_text
 from archehr.program.pipeline import GroundedQA
-from archehr.program.prompts.gold import gold_demo
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
 from tests.scripted_stages import PROPOSAL, gold_lm, stage_of
 
 FEW = read_cases("sample/dev")[:6]
@@ -26,7 +26,9 @@ FEW = read_cases("sample/dev")[:6]
 def written(optimizer: str, stage: StageName, lm: Any, **more: Any) -> StagePrompt:
     options = Options(optimizer, **{"candidates": 3, "demos": 2} | more)
     answering = Answering(lm, workers=2)
-    return write_instructions(options, stage, GroundedQA(), FEW, answering, answering)
+    work = Work(options, GroundedQA(), FEW, answering, answering)
+    (prompt,) = optimizer_of(optimizer).compile(stage, FEW, work)
+    return prompt
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -37,7 +39,7 @@ def test_mipro_gives_instructions_and_demos_that_say_whose_they_are(stage: Stage
     assert len(prompt.demos) <= 2
     for demo in prompt.demos:
         assert demo.kind == "bootstrapped"
-        assert demo.fields == gold_demo(stage, known[demo.case_id])
+        assert demo.fields == STAGES[stage].taught().demo(known[demo.case_id])
 
 
 def test_gepa_takes_the_instruction_that_works_better_and_tells_the_proposer_why() -> None:
@@ -72,13 +74,13 @@ def test_a_spent_budget_is_told_as_such_not_scored_as_0(
 def test_an_answer_that_only_the_fallback_gave_is_worth_nothing() -> None:
     import dspy
 
-    from archehr.optimize.demos import StageTask
-    from archehr.optimize.instructions import _score
+    from archehr.optimize.optimizers.instructions import _score
+    from archehr.optimize.teaching import StageTask
     from archehr.program.settings import PRESETS
     from archehr.program.types import Link, Notice
 
     task = StageTask("align", GroundedQA().align, FEW)
-    right = [Link(**link) for link in gold_demo("align", FEW[0])["links"]]
+    right = [Link(**link) for link in STAGES["align"].taught().demo(FEW[0])["links"]]
     example = dspy.Example(case_id="1")
     good = dspy.Prediction(links=right, notices=[])
     fallen = dspy.Prediction(links=right, notices=[Notice("align", "lm_failed")])
@@ -102,4 +104,4 @@ def test_mipro_without_optuna_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_too_few_cases() -> None:
     lm = Answering(gold_lm(FEW))
     with pytest.raises(DataError, match="1 labelled cases"):
-        write_instructions(Options("gepa"), "align", GroundedQA(), FEW[:1], lm, lm)
+        optimizer_of("gepa").compile("align", FEW[:1], Work(Options("gepa"), GroundedQA(), FEW[:1], lm, lm))

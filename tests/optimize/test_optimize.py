@@ -16,14 +16,15 @@ from archehr.data.shared_task import read_cases
 from archehr.metrics.intervals import Difference
 from archehr.optimize.files import SHARED_WORDS
 from archehr.optimize.optimize import Optimised
+from archehr.optimize.optimizers.optimizer import Options
+from archehr.optimize.optimizers.registry import OPTIMIZERS
 from archehr.optimize.report import gain_in_words, report
 from archehr.optimize.scores import parse_weights
-from archehr.optimize.search import OPTIMIZERS, Options
 from archehr.optimize.session import check_options, optimize_to_file
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.lm.metered import prompt_parts
 from archehr.program.prompts.program_file import ProgramFile, load_program, predictor, read_program_file
-from archehr.program.types import STAGES
+from archehr.program.stages.registry import STAGES
 from tests.scripted_stages import PROPOSAL, asked_case, demo_cases, gold_lm, stage_of
 
 FEW = read_cases("sample/dev")[:6]
@@ -56,11 +57,11 @@ def test_every_optimizer_writes_a_program_that_loads(optimizer: str, tmp_path: P
     assert file.provenance["optimizer"] == optimizer
     assert file.provenance["model_version"] == ["fake/lm"]
     for stage in ("score", "align"):
-        demos = predictor(program, stage).demos
-        assert demos == [dict(d.fields) for d in found.fitted.prompts[stage].demos]
+        demos = predictor(getattr(program, stage)).demos
+        assert demos == [d.shown() for d in found.fitted.prompts[stage].demos]
         assert len(file.provenance["demo_case_ids"][stage]) == len(demos)
         assert bool(demos) or optimizer in ("mipro", "gepa")
-    assert predictor(program, "reformulate").demos == predictor(load_program("handwritten"), "reformulate").demos
+    assert predictor(program.reformulate).demos == predictor(load_program("handwritten").reformulate).demos
     for name in ("in_sample", "out_of_sample", "zero_shot", "handwritten"):
         assert found.tables[name][4].case_ids == tuple(c.id for c in FEW)
         assert set(file.provenance["scores"][name]["subtask_2"]) == {"score", "value", "low", "high"}
@@ -198,8 +199,9 @@ def test_weights_and_stages() -> None:
             parse_weights(text, STAGES)
     with pytest.raises(DataError, match="subtask 2"):
         parse_weights("2=1", ("align",))
-    assert check_options("gepa", "all") == STAGES
+    assert check_options("gepa", "all") == tuple(STAGES)
     assert check_options("gepa", "align") == ("align",)
+    assert check_options("gepa", "align, score") == ("score", "align")
 
 
 # ------------------------------------------------------------------------------------------------------- publishing
@@ -220,7 +222,7 @@ def test_a_published_program_holds_no_text_of_the_data_and_fills_from_it(tmp_pat
         load_program(public)
     filled, own = load_program(public, demo_cases=FEW), load_program(out)
     for stage in STAGES:
-        assert predictor(filled, stage).demos == predictor(own, stage).demos
+        assert predictor(getattr(filled, stage)).demos == predictor(getattr(own, stage)).demos
     with pytest.raises(DataError, match="does not give the reformulate demo"):
         load_program(public, demo_cases=read_cases("sample/test"))
 

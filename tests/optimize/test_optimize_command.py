@@ -14,10 +14,11 @@ import pytest
 from archehr.data.case import Sentence
 from archehr.data.shared_task import read_cases
 from archehr.optimize.calls import expected_calls, most_calls
+from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.scores import parse_weights
-from archehr.optimize.search import Options
 from archehr.optimize.session import optimize_to_file
-from archehr.program.types import STAGES, StageName
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
 from tests.scripted_stages import gold_lm
 
 FEW = read_cases("sample/dev")[:6]
@@ -52,7 +53,7 @@ def test_optimise_run_show_and_publish_offline(command: Callable[..., Any]) -> N
     ("args", "said"),
     [
         (("--optimizer", "best"), "--optimizer best: there are labeled"),
-        (("--stage", "answer"), "--stage answer: give all"),
+        (("--stage", "answer"), "--stage answer: no stage answer; the stages are reformulate"),
         (("--folds", "1"), "--folds 1"),
         (("--weights", "2"), "write SUBTASK=WEIGHT"),
         (("--cases", "101"), "no case 101"),

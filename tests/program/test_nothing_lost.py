@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from archehr.data.case import Case, DataError
-from archehr.program.run.batch import Interrupted, answer_all
+from archehr.program.run.batch import Interrupted, in_threads
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.records import CaseRecord
 from tests.benchmarks.kill_and_resume import kill_and_resume
@@ -32,8 +32,8 @@ def answer(case: Case) -> CaseRecord:
 
 def test_every_case_comes_once_whatever_the_number_of_workers() -> None:
     for workers in (1, 3, 50):
-        assert sorted(r.case_id for r in answer_all(CASES, answer, workers)) == sorted(c.id for c in CASES)
-    assert list(answer_all([], answer, 4)) == []
+        assert sorted(r.case_id for r in in_threads(CASES, answer, workers)) == sorted(c.id for c in CASES)
+    assert list(in_threads([], answer, 4)) == []
 
 
 def test_a_failure_stops_new_cases_and_keeps_those_in_flight() -> None:
@@ -52,7 +52,7 @@ def test_a_failure_stops_new_cases_and_keeps_those_in_flight() -> None:
 
     kept: list[str] = []
     with pytest.raises(RuntimeError, match="stop here"):
-        for record in answer_all(CASES, work, 2):
+        for record in in_threads(CASES, work, 2):
             kept.append(record.case_id)
     assert kept == ["0"] and set(started) == {"0", "1"}
 
@@ -70,7 +70,7 @@ def test_an_interruption_lets_cases_in_flight_finish_but_not_for_ever() -> None:
     kept: list[str] = []
     began = time.monotonic()
     with pytest.raises(Interrupted):
-        for record in answer_all(CASES, work, 2, interrupt, grace=0.5):
+        for record in in_threads(CASES, work, 2, interrupt, grace=0.5):
             kept.append(record.case_id)
     assert "0" in kept and "1" not in kept
     assert time.monotonic() - began < 5
@@ -82,7 +82,7 @@ def test_threads_see_the_callers_context() -> None:
 
     seen: list[Any] = []
     with at(stage="score"):
-        list(answer_all(CASES[:3], lambda c: (seen.append(where.get()), answer(c))[1], 2))
+        list(in_threads(CASES[:3], lambda c: (seen.append(where.get()), answer(c))[1], 2))
     assert seen == [(None, "score")] * 3
 
 

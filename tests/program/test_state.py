@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ from archehr.program.prompts.program_file import (
 )
 from archehr.program.prompts.show import stage_messages
 from archehr.program.settings import PRESETS
-from archehr.program.stages.signatures import SIGNATURES
-from archehr.program.types import STAGES, Link, SentenceScore
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import Link, SentenceScore
 
-INPUTS = {s: {n: f"<{n}>" for n in SIGNATURES[s].input_fields} for s in STAGES}
+INPUTS = {s: {n: f"<{n}>" for n in STAGES[s].signature.input_fields} for s in STAGES}
 
 
 def with_demo() -> GroundedQA:
@@ -61,7 +62,7 @@ def test_the_shipped_handwritten_program_is_what_its_builder_builds() -> None:
 def test_handwritten_is_zero_shot_with_three_demos_for_reformulate() -> None:
     hand, zero = load_program("handwritten"), load_program("zero_shot")
     assert len(hand.reformulate.predict.demos) == 3
-    for stage in STAGES[1:]:
+    for stage in list(STAGES)[1:]:
         assert stage_messages(hand, stage, INPUTS[stage]) == stage_messages(zero, stage, INPUTS[stage])
 
 
@@ -105,25 +106,30 @@ def test_anything_else_than_a_program_file_is_refused_unrun(tmp_path: Path, cont
         load_program(tmp_path / "missing.json")
 
 
+def with_fields(monkeypatch: pytest.MonkeyPatch, signature: Any) -> None:
+    """ScoreSentences with another signature, as another version of the code may have."""
+    monkeypatch.setitem(STAGES, "score", replace(STAGES["score"], signature=signature))
+
+
 def test_the_signature_hash_follows_the_fields_and_their_types_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, score = signature_hash(), SIGNATURES["score"]
+    before, score = signature_hash(), STAGES["score"].signature
     for changed in (
         score.append("more", dspy.OutputField(), type_=str),
         score.with_updated_fields("scores", type_=list[str]),
         score.with_updated_fields("scores", type_=list[Link]),
         score.delete("narrative"),
     ):
-        monkeypatch.setitem(SIGNATURES, "score", changed)
+        with_fields(monkeypatch, changed)
         assert signature_hash() != before
     for same in (score.with_instructions("Else."), score.with_updated_fields("question", desc="else")):
-        monkeypatch.setitem(SIGNATURES, "score", same)
+        with_fields(monkeypatch, same)
         assert signature_hash() == before
 
 
 def test_a_file_does_not_care_where_the_types_of_its_fields_are_defined(monkeypatch: pytest.MonkeyPatch) -> None:
     before = signature_hash()
     moved = type("SentenceScore", (SentenceScore,), {"__module__": "elsewhere", "__doc__": "Said otherwise."})
-    monkeypatch.setitem(SIGNATURES, "score", SIGNATURES["score"].with_updated_fields("scores", type_=list[moved]))
+    with_fields(monkeypatch, STAGES["score"].signature.with_updated_fields("scores", type_=list[moved]))
     assert signature_hash() == before
 
 
@@ -133,7 +139,7 @@ def test_a_file_of_version_0_1_is_read_where_the_fields_are_the_same(
     of_0_1 = "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820"
     path = spoiled(tmp_path, lambda raw: raw.update(signature_hash=of_0_1))
     assert load_program(path).score.predict.demos
-    monkeypatch.setitem(SIGNATURES, "score", SIGNATURES["score"].append("more", dspy.OutputField(), type_=str))
+    with_fields(monkeypatch, STAGES["score"].signature.append("more", dspy.OutputField(), type_=str))
     with pytest.raises(DataError, match="other signatures"):
         load_program(path)
 

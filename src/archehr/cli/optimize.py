@@ -46,9 +46,9 @@ def optimize(
 
     --seed also draws the candidates. The same command resumes an interrupted optimisation.
     """
+    from archehr.optimize.optimizers.optimizer import Options
     from archehr.optimize.report import report
     from archehr.optimize.scores import parse_weights
-    from archehr.optimize.search import Options
     from archehr.optimize.session import check_options, optimize_to_file
     from archehr.terminal.display import usage_in_words
 

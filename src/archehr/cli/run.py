@@ -47,7 +47,7 @@ def run(
     The same command resumes an interrupted run.
     """
     from archehr.program.run.run import run_cases
-    from archehr.program.types import parse_stages
+    from archehr.program.stages.registry import parse_stages
     from archehr.terminal.display import RunDisplay, default_folder, print_run
 
     everything, wanted = read_data(data, key, cases)

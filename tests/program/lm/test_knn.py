@@ -26,8 +26,9 @@ from archehr.program.lm.engines.knn import KnnEngine
 from archehr.program.pipeline import GroundedQA
 from archehr.program.run.records import submissions
 from archehr.program.run.run import run_cases
-from archehr.program.stages import signatures
+from archehr.program.stages.registry import STAGES
 from archehr.program.stages.render import render
+from archehr.program.types import SentenceScore
 
 LABEL = {"essential": 5, "supplementary": 3, "not-relevant": 1}
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
@@ -94,24 +95,24 @@ def test_demos_turn_its_scores_round() -> None:
     lines = ["Summary:", *["A stent was needed."] * 4, *["Fluids were stopped late in the stay."] * 4]
     sentences = "\n".join(f"[{i}] {text}" for i, text in enumerate(lines))
     inputs = {"question": "Why was a stent needed?", "narrative": "Why?", "sentences": sentences}
-    on_drain = scores_of(predict(signatures.ScoreSentences, inputs, drain))
-    on_diet = scores_of(predict(signatures.ScoreSentences, inputs, diet))
+    on_drain = scores_of(predict(STAGES["score"].signature, inputs, drain))
+    on_diet = scores_of(predict(STAGES["score"].signature, inputs, diet))
     assert list(on_drain.values())[1:] == [5] * 4 + [1] * 4
     assert list(on_diet.values())[1:] == [1] * 4 + [5] * 4
 
 
 @pytest.mark.parametrize("label", [1, 3, 5])
 def test_demos_that_agree_are_followed(label: int) -> None:
-    given_scores = scores_of(predict(signatures.ScoreSentences, INPUTS["score"], graded(lambda _: label)))
+    given_scores = scores_of(predict(STAGES["score"].signature, INPUTS["score"], graded(lambda _: label)))
     assert given_scores == {"1": label, "2": label, "3": label}
 
 
 def test_without_demos_it_counts_shared_words() -> None:
-    assert scores_of(predict(signatures.ScoreSentences, INPUTS["score"])) == {"1": 1, "2": 5, "3": 2}
-    links = {link.answer_id: link.evidence_ids for link in predict(signatures.Align, INPUTS["align"]).links}
+    assert scores_of(predict(STAGES["score"].signature, INPUTS["score"])) == {"1": 1, "2": 5, "3": 2}
+    links = {link.answer_id: link.evidence_ids for link in predict(STAGES["align"].signature, INPUTS["align"]).links}
     assert links == {"1": ["2"], "2": []}
-    assert predict(signatures.Reformulate, INPUTS["reformulate"]).question == "Why did she need a drain?"
-    answer = predict(signatures.Generate, INPUTS["generate"]).answer_sentences
+    assert predict(STAGES["reformulate"].signature, INPUTS["reformulate"]).question == "Why did she need a drain?"
+    answer = predict(STAGES["generate"].signature, INPUTS["generate"]).answer_sentences
     assert answer == ["A drain was placed for the abscess.", "Diet was regular."]
 
 
@@ -121,7 +122,7 @@ def test_text_is_as_long_as_the_nearest_demo_and_ends_like_it() -> None:
         {"narrative": narrative, "question": "Why a drain?"},
         {"narrative": "My son has asthma. Is it safe?", "question": "Is it safe for the patient to go home today?"},
     ]
-    question = predict(signatures.Reformulate, INPUTS["reformulate"], demos).question
+    question = predict(STAGES["reformulate"].signature, INPUTS["reformulate"], demos).question
     assert len(question.split()) == 3
     assert question.endswith("?")
 
@@ -131,20 +132,22 @@ def test_an_answer_keeps_to_the_limit_of_the_prompt_and_the_length_of_the_demo(d
     evidence = "\n".join(f"[{i}] The drain was placed on day {i} and left for some time." for i in range(20))
     inputs = {"question": "Why was the drain placed?", "evidence": evidence, "note": evidence}
     demos = [{**inputs, "answer_sentences": ["drain " * demo_words]}] if demo_words else []
-    made = predict(signatures.Generate, inputs, demos).answer_sentences
+    made = predict(STAGES["generate"].signature, inputs, demos).answer_sentences
     most = 30 if demo_words == 30 else 75
     assert most - 12 < sum(len(text.split()) for text in made) <= most
-    (cut,) = predict(signatures.Generate, {**inputs, "evidence": "[1] " + "drain " * 90}, demos).answer_sentences
+    (cut,) = predict(
+        STAGES["generate"].signature, {**inputs, "evidence": "[1] " + "drain " * 90}, demos
+    ).answer_sentences
     assert len(cut.split()) == most
 
 
 def test_demos_it_cannot_use_are_as_none() -> None:
-    bare = predict(signatures.ScoreSentences, INPUTS["score"])
+    bare = predict(STAGES["score"].signature, INPUTS["score"])
     unusable = [
         {"question": "Why?", "scores": [{"id": "1", "score": 5}]},  # DSPy shows it as an incomplete example
         {**INPUTS["score"], "scores": "all of them"},
     ]
-    assert predict(signatures.ScoreSentences, INPUTS["score"], unusable) == bare
+    assert predict(STAGES["score"].signature, INPUTS["score"], unusable) == bare
 
 
 def test_it_follows_changed_instructions_and_other_names() -> None:
@@ -153,18 +156,18 @@ def test_it_follows_changed_instructions_and_other_names() -> None:
 
         asked: str = dspy.InputField()
         lines: str = dspy.InputField()
-        marks: list[signatures.SentenceScore] = dspy.OutputField()
+        marks: list[SentenceScore] = dspy.OutputField()
 
     made = predict(Rate, {"asked": "Why was the drain placed?", "lines": INPUTS["score"]["sentences"]})
     assert {m.id: m.score for m in made.marks} == {"1": 1, "2": 5, "3": 2}
-    told = signatures.ScoreSentences.with_instructions("Grade. Answer in French.")
-    assert predict(told, INPUTS["score"]) == predict(signatures.ScoreSentences, INPUTS["score"])
+    told = STAGES["score"].signature.with_instructions("Grade. Answer in French.")
+    assert predict(told, INPUTS["score"]) == predict(STAGES["score"].signature, INPUTS["score"])
 
 
-@pytest.mark.parametrize("stage", signatures.SIGNATURES)
-def test_it_reads_the_output_fields_from_the_prompt_where_no_schema_is_sent(stage: signatures.StageName) -> None:
+@pytest.mark.parametrize("stage", STAGES)
+def test_it_reads_the_output_fields_from_the_prompt_where_no_schema_is_sent(stage: str) -> None:
     engine = Listening()
-    predict(signatures.SIGNATURES[stage], INPUTS[stage], engine=engine)
+    predict(STAGES[stage].signature, INPUTS[stage], engine=engine)
     with_schema = engine.requests[-1]
     without = lm15.Request(model="knn", messages=with_schema.messages, system=with_schema.system)
     assert with_schema.config.response_format
@@ -202,21 +205,25 @@ def test_it_answers_every_id_once_whatever_the_text(
     ids, answer_ids = [str(i) for i in range(len(note))], [str(i) for i in range(len(answer))]
     inputs = {"question": question, "narrative": question, "sentences": sentences}
     demos = [{**inputs, "scores": [{"id": i, "score": label} for i in ids]} for label in labels]
-    scores = predict(signatures.ScoreSentences, inputs, demos).scores
+    scores = predict(STAGES["score"].signature, inputs, demos).scores
     assert [s.id for s in scores] == ids
 
     inputs = {"question": question, "answer_sentences": answered, "sentences": sentences}
     demos = [
         {**inputs, "links": [{"answer_id": a, "evidence_ids": ids[:label]} for a in answer_ids]} for label in labels
     ]
-    links = predict(signatures.Align, inputs, demos).links
+    links = predict(STAGES["align"].signature, inputs, demos).links
     assert [link.answer_id for link in links] == answer_ids
     assert all(set(link.evidence_ids) <= set(ids) for link in links)
 
     inputs = {"question": question, "evidence": sentences, "note": sentences}
-    made = predict(signatures.Generate, inputs, [{**inputs, "answer_sentences": answer}] * len(labels)).answer_sentences
+    made = predict(
+        STAGES["generate"].signature, inputs, [{**inputs, "answer_sentences": answer}] * len(labels)
+    ).answer_sentences
     assert sum(len(text.split()) for text in made) <= 75
-    made = predict(signatures.Reformulate, {"narrative": question}, [{"narrative": answered, "question": question}])
+    made = predict(
+        STAGES["reformulate"].signature, {"narrative": question}, [{"narrative": answered, "question": question}]
+    )
     assert len(made.question.split()) <= 15
 
 
@@ -269,7 +276,7 @@ def test_the_same_prompt_gets_the_same_answer_in_any_thread_and_without_memory()
     program = labelled(GroundedQA(), read_cases("sample/dev")[:2])
     engine = Listening()
     inputs = {"question": "Why?", "narrative": case.narrative, "sentences": render(case.sentences)}
-    predict(signatures.ScoreSentences, inputs, program.score.predict.demos, engine)
+    predict(STAGES["score"].signature, inputs, program.score.predict.demos, engine)
     request = engine.requests[0]
     knn._fit.cache_clear()
     with ThreadPoolExecutor(8) as threads:

@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 from archehr.program.lm import make_lm
-from archehr.program.stages.signatures import SIGNATURES
+from archehr.program.stages.registry import STAGES
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import StubServer, answer_stage
 
@@ -21,7 +21,7 @@ INPUTS = {
 
 def check(stage: str, lm: dspy.LM) -> None:
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
-        found = dspy.Predict(SIGNATURES[stage])(**INPUTS[stage])
+        found = dspy.Predict(STAGES[stage].signature)(**INPUTS[stage])
     if stage == "reformulate":
         assert "furosemide" in found.question
     elif stage == "score":
@@ -32,7 +32,7 @@ def check(stage: str, lm: dspy.LM) -> None:
         assert [(link.answer_id, link.evidence_ids) for link in found.links] == [("1", ["1"])]
 
 
-@pytest.mark.parametrize("stage", SIGNATURES)
+@pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_over_both_wires_and_in_process(stage: str) -> None:
     with StubServer() as server:
         check(stage, make_lm("openai/m", api_base=server.openai))

@@ -1,0 +1,1 @@
+"""One file an optimiser: each compiles a stage into prompts to choose from."""

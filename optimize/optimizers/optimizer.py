@@ -1,0 +1,65 @@
+"""Optimizer: what proposes a stage's prompts, and the work it is given to do so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from archehr.data.case import Case, DataError
+from archehr.optimize.demos import Demo, labelled_demos
+from archehr.optimize.folds import Answering, StagePrompt
+from archehr.program.pipeline import GroundedQA
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an optimisation does. `demos` and `token_budget` are per stage; `weights` is subtask -> weight in the
+    choice among candidates."""
+
+    optimizer: str = "labeled"
+    stages: tuple[StageName, ...] = tuple(STAGES)
+    demos: int = 4
+    candidates: int = 4
+    token_budget: int = 6000
+    folds: str = "5"
+    seed: int = 0
+    weights: Mapping[int, float] = field(default_factory=lambda: {2: 1.0, 4: 1.0})
+
+
+@dataclass
+class Work:
+    """What an optimisation has to work with: options, the hand-written program, all labelled cases, the LM that will
+    answer and the one that teaches. `shared` outlives a fold: what depends on a case alone is made once."""
+
+    options: Options
+    base: GroundedQA
+    cases: Sequence[Case]
+    answering: Answering
+    teacher: Answering
+    shared: dict[StageName, Mapping[str, Demo]] = field(default_factory=dict)
+
+    def labelled(self, stage: StageName, cases: Sequence[Case]) -> dict[str, Demo]:
+        """case id -> gold demo. Raises DataError for a stage without labels."""
+        found = labelled_demos(stage, cases)
+        if not found:
+            raise DataError(f"--stage {stage}: no case holds the labels that this stage is optimised on")
+        return found
+
+
+class Optimizer(Protocol):
+    """What `compile` gives for one stage is chosen among by the whole chain; the k-th of every stage belong together.
+
+    `draws`: it gives `options.candidates` of them, else one. `teaches`: it asks the teacher once for every case.
+    `searches`: it makes calls of its own, in a number that cannot be told before.
+    """
+
+    draws: bool = False
+    teaches: bool = False
+    searches: bool = False
+
+    def compile(self, stage: StageName, cases: Sequence[Case], work: Work) -> Sequence[StagePrompt]:
+        """Prompts made from `cases` alone, which are some of `work.cases`."""
+        ...
