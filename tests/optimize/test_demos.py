@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.optimize.demos import Acceptance, Demo, bootstrap, covering, fitting, labelled_demos, make_demo, shuffled
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.pipeline import GroundedQA
