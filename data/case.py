@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -94,3 +94,9 @@ def shown_id(value: object) -> str:
         return f"(a text of {len(value)} characters)"
     odd = not value or value != value.strip() or not value.isprintable()
     return repr(value) if odd else value
+
+
+def shown_ids(ids: Iterable[str], most: int = 8) -> str:
+    """Ids for an error: the first `most`, and how many more."""
+    listed = list(ids)
+    return ", ".join(map(shown_id, listed[:most])) + (f" and {len(listed) - most} more" if len(listed) > most else "")

@@ -1,8 +1,10 @@
-"""Finds and opens the shared task's files: DATA to XML and key, bytes to JSON and XML, each fault in one line."""
+"""Files on disk: where the shipped samples are, bytes to JSON and XML, and private writing; each fault in one line."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -14,32 +16,45 @@ KEY_NAME = "archehr-qa_key.json"
 SAMPLES = Path(__file__).parent / "sample"
 
 
-def find_xml(path: Path) -> Path:
-    """The XML file DATA means: a folder that holds one, the file itself, or a shipped sample. Raises DataError."""
-    if not path.exists() and path.parts[:1] == ("sample",) and (SAMPLES / Path(*path.parts[1:])).is_dir():
-        path = SAMPLES / Path(*path.parts[1:])
+LAYOUT = " \t\r\n\f\v"  # stripped around a text; a non-breaking space is the text's own
+_HEAD = 4096  # bytes, enough to tell what a file is
+
+
+def shipped_sample(name: str) -> Path:
+    """The folder of the sample set `dev` or `test` that is shipped with the package, whatever the user's own are."""
+    return SAMPLES / name
+
+
+def is_shipped(path: Path) -> bool:
+    """Is this the folder of a shipped sample?"""
+    return path.is_dir() and path.resolve().parent == SAMPLES.resolve()
+
+
+def names_sample(path: Path) -> bool:
+    """Could this relative path mean a shipped sample, as sample/dev does?"""
+    return not path.is_absolute() and path.parts[:1] == ("sample",) and is_shipped(SAMPLES / Path(*path.parts[1:]))
+
+
+def located(path: Path) -> Path:
+    """The path itself or, where there is none, the shipped sample of that name."""
+    return SAMPLES / Path(*path.parts[1:]) if names_sample(path) and not path.exists() else path
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file, none of a folder. Raises DataError."""
     if path.is_dir():
-        found = path / XML_NAME
-        if found.exists():
-            return found
-        others = sorted(path.glob("*.xml"))
-        if len(others) == 1:
-            return others[0]
-        what = f"has {len(others)} .xml files; name one" if others else f"holds no {XML_NAME}; name the .xml file"
-        raise DataError(f"{path}: the folder {what}")
-    if not path.exists():
-        raise DataError(
-            f"{path}: no such file or folder; DATA is a folder with {XML_NAME}, an .xml file, or sample/dev"
-        )
-    return path
+        return b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_HEAD)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from error
 
 
-def find_key(xml_path: Path) -> Path | None:
-    """The key beside an XML file, if there is one."""
-    found = xml_path.with_name(f"{xml_path.stem}_key.json")
-    if not found.exists() and list(xml_path.parent.glob("*.xml")) == [xml_path]:
-        found = xml_path.with_name(KEY_NAME)  # it can belong to no other XML
-    return found if found.exists() else None
+def decoded_head(head: bytes) -> str:
+    """The first bytes of a file as text, in whatever Unicode encoding; what cannot be decoded is replaced."""
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return head.decode(encoding, errors="replace")
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -95,3 +110,17 @@ def read_xml(path: Path) -> Element:
             fault = f"truncated or not XML{where}; get a complete copy of the file"
         raise DataError(f"{path}: {fault}") from error
     return root
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the file `path` by `text`, readable by its owner alone, whole or not at all. Raises DataError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+            out.write(text)
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None

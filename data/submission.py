@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case, DataError, shown_id
-from archehr.data.files import read_json
+from archehr.data.files import read_json, write_private
 
 SUBTASKS = (1, 2, 3, 4)
 WORD_LIMITS = {1: 15, 3: 75}
@@ -41,20 +39,6 @@ def write_submission(path: str | Path, subtask: int, predictions: Mapping[str, A
 def submission_entries(subtask: int, predictions: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The official JSON array of {case id: prediction}, predictions as `write_submission` takes them."""
     return [{"case_id": case_id, "prediction": _as_json(subtask, p)} for case_id, p in predictions.items()]
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace the file `path` by `text`, readable by its owner alone, whole or not at all. Raises DataError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-            out.write(text)
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
 
 
 def read_submission(path: str | Path) -> list[Any]:

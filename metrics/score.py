@@ -10,8 +10,10 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import Case, DataError
-from archehr.data.files import find_key, find_xml, read_json, read_xml
-from archehr.data.shared_task import read_cases, read_key, select_cases
+from archehr.data.dataset import read_cases, select_cases
+from archehr.data.files import read_json, read_xml
+from archehr.data.key import read_key
+from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.submission import read_submission
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import key_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from archehr.data.case import Case, DataError
-from archehr.program.run.records import case_sha256
+from archehr.data.dataset import case_sha256
 from archehr.program.stages.limits import estimate_tokens
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName

@@ -13,12 +13,12 @@ from typing import Any
 import dspy
 
 from archehr.data.case import Case
-from archehr.data.submission import write_private
+from archehr.data.dataset import Dataset, case_sha256, data_sha256
+from archehr.data.files import write_private
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
-from archehr.program.run.records import case_sha256, data_sha256
 from archehr.program.run.run import lm_identity
 from archehr.program.stages.registry import STAGES
 from archehr.program.stages.stage import predictor
@@ -30,15 +30,14 @@ SHARED_WORDS = 6  # so many words in a row in an instruction and in the data are
 def program_file(
     optimised: Optimised,
     options: Options,
-    cases: Sequence[Case],
-    data_name: str,
+    data: Dataset,
     lm: dspy.LM,
     teacher_lm: dspy.LM,
     models: Sequence[str],
 ) -> ProgramFile:
     """The optimised program with where it comes from and how it scored. Everything but `created` is a function of
     the options, the data and the LM's replies. `models` are the model versions that replied."""
-    label = data_label(data_name)
+    label = data_label(data.name)
     provenance = {
         "made_by": "archehr optimize",
         "optimizer": options.optimizer,
@@ -56,8 +55,8 @@ def program_file(
         "model_version": sorted(models),
         "versions": {p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
         "data": label,
-        "data_sha256": data_sha256(cases),
-        "case_sha256": case_sha256(cases),
+        "data_sha256": data_sha256(data.cases),
+        "case_sha256": case_sha256(data.cases),
         "demo_case_ids": _demo_sources(optimised, label, teacher_lm),
         "prompt_tokens_estimated": dict(optimised.prompt_tokens),
         "candidate_objectives": [round(x, 2) for x in optimised.fitted.objectives],

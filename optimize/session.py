@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dspy
 
-from archehr.data.case import Case, DataError
+from archehr.data.case import DataError
+from archehr.data.dataset import Dataset
 from archehr.optimize.files import note_models, program_file, published
 from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised, optimize
@@ -23,8 +24,7 @@ from archehr.program.types import StageName
 
 def optimize_to_file(
     options: Options,
-    cases: Sequence[Case],
-    data_name: str,
+    data: Dataset,
     lm: dspy.LM,
     teacher_lm: dspy.LM,
     out: Path,
@@ -52,15 +52,15 @@ def optimize_to_file(
 
     answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
     try:
-        optimised = optimize(options, cases, answering, teacher)
+        optimised = optimize(options, data.cases, answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
         models = note_models(folder / "models.json", lm, teacher_lm)
-    file = program_file(optimised, options, cases, data_name, lm, teacher_lm, models)
+    file = program_file(optimised, options, data, lm, teacher_lm, models)
     save_program_file(file, out)
     if publish is not None:
-        save_program_file(published(file, optimised, cases), publish)
+        save_program_file(published(file, optimised, data.cases), publish)
     for line in _remarks(options, optimised, answering):
         tell(line)
     tell(f"{out} may hold note text in its prompts, and {folder} holds replies to it: keep both as you keep the data")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import data_sha256, read_cases
 from archehr.optimize.compare.compare import ProgramRun
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, to_file
-from archehr.program.run.records import CaseRecord, data_sha256
+from archehr.program.run.records import CaseRecord
 from archehr.program.types import Link
 
 TEST = read_cases("sample/test")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from tests.conftest import Ran
 from tests.stub_server import Received, Reply, StubServer, answer_stage
 

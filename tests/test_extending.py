@@ -10,7 +10,7 @@ import dspy
 import pytest
 
 from archehr.data.case import DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.optimize.demos import labelled_demos
 from archehr.optimize.folds import StagePrompt
 from archehr.optimize.optimizers.optimizer import Optimizer

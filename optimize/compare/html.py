@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from archehr.data.submission import write_private
+from archehr.data.files import write_private
 from archehr.optimize.compare.cases import Beside, CaseDifference, case_differences, link_pairs
 from archehr.optimize.compare.compare import SUBTASKS, Comparison
 from archehr.optimize.compare.plot import WIDTH, plots

@@ -11,7 +11,8 @@ from typing import Any
 import dspy
 
 from archehr.data.case import Case, DataError
-from archehr.data.submission import write_private
+from archehr.data.dataset import Dataset
+from archehr.data.files import write_private
 from archehr.metrics.tables import Resources
 from archehr.optimize.compare.compare import Comparison, ProgramRun, compare
 from archehr.optimize.compare.html import write_page
@@ -34,7 +35,7 @@ Display = Callable[[int, str], AbstractContextManager[Any]]
 
 
 def compare_to_folder(
-    cases: Sequence[Case],
+    data: Dataset,
     programs: Sequence[str],
     lms: Sequence[str],
     run_folders: Sequence[Path],
@@ -59,10 +60,9 @@ def compare_to_folder(
     finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
     run_folders = [*run_folders, *map(Path, finished)]
     loaded = [load_program(name, None, demo_cases) for name in programs if name not in finished]
-    made = run_programs(loaded, lms, make_lm, cases, out / "runs", display=display, tell=tell, **options)
-    compared = compare(
-        cases, read_runs([*made, *run_folders]), baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources
-    )
+    made = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
+    runs = read_runs([*made, *run_folders])
+    compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
     write_page(compared, out / "comparison.html")
@@ -74,7 +74,7 @@ def run_programs(
     programs: Sequence[GroundedQA],
     lms: Sequence[str],
     make_lm: Callable[[str], dspy.LM],
-    cases: Sequence[Case],
+    data: Dataset,
     out: Path,
     *,
     display: Display,
@@ -98,8 +98,8 @@ def run_programs(
             for note in set(getattr(lm, "notes", ())) - told:
                 tell(note)
                 told.add(note)
-            with display(len(cases), folder.name) as shown:
-                run_cases(cases, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
+            with display(len(data.cases), folder.name) as shown:
+                run_cases(data, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
             folders.append(folder)
     return folders
 

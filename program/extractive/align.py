@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, Sentence
-from archehr.data.files import SAMPLES
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
+from archehr.data.files import shipped_sample
 from archehr.program.extractive.odds import chance, log_odds, surplus
 from archehr.program.extractive.pairs import pair_features
 from archehr.program.extractive.reformulate import reformulate
@@ -56,7 +56,7 @@ class ExtractiveAlign(dspy.Module):
 
 @cache
 def _dev_model() -> AlignmentModel:
-    return fit(read_cases(SAMPLES / "dev"))
+    return fit(read_cases(shipped_sample("dev")))
 
 
 @dataclass(frozen=True)

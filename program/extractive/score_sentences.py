@@ -11,8 +11,8 @@ from typing import Any
 import dspy
 
 from archehr.data.case import Case, Sentence
-from archehr.data.files import SAMPLES
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
+from archehr.data.files import shipped_sample
 from archehr.program.extractive.features import STRUCTURE, sentence_features, shared_concepts
 from archehr.program.extractive.odds import chance, log_odds, surplus
 from archehr.program.extractive.reformulate import reformulate
@@ -55,7 +55,7 @@ def essential_chances(question: str, narrative: str, sentences: Sequence[Sentenc
 
 @cache
 def _dev_model() -> EvidenceModel:
-    return fit(read_cases(SAMPLES / "dev"))
+    return fit(read_cases(shipped_sample("dev")))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dspy
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
+from archehr.data.files import shipped_sample
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import PROMPTS, ProgramFile, save_program_file, to_file
 
@@ -17,7 +18,7 @@ REFORMULATE_DEMO_CASES = ("2", "5", "15")
 
 def handwritten() -> ProgramFile:
     """The hand-written program as a program file."""
-    cases = {c.id: c for c in read_cases("sample/dev")}
+    cases = {c.id: c for c in read_cases(shipped_sample("dev"))}
     program = GroundedQA()
     program.reformulate.predict.demos = [
         dspy.Example(narrative=cases[i].narrative, question=cases[i].clinician_question).with_inputs("narrative")

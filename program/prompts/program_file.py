@@ -12,10 +12,9 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
-from archehr.data.submission import write_private
+from archehr.data.dataset import case_sha256, data_sha256, read_cases
+from archehr.data.files import shipped_sample, write_private
 from archehr.program.pipeline import GroundedQA, extractive_program
-from archehr.program.run.records import case_sha256, data_sha256
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
 from archehr.program.stages.registry import PIPELINE, STAGES
@@ -83,8 +82,8 @@ def load_program(
 
 
 def fitted_on() -> str:
-    """data_sha256 of sample/dev, which the extractive stages are fitted on."""
-    return data_sha256(read_cases("sample/dev"))
+    """data_sha256 of the shipped sample/dev, which the extractive stages are fitted on."""
+    return data_sha256(read_cases(shipped_sample("dev")))
 
 
 def read_program_file(path: Path) -> ProgramFile:

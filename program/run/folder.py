@@ -14,7 +14,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from archehr.data.case import DataError
-from archehr.data.submission import write_private
+from archehr.data.files import write_private
 from archehr.program.run.records import CaseRecord
 
 JOURNAL = "predictions.jsonl"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import dspy
 from pydantic import BaseModel, ConfigDict
 
 from archehr.data.case import Case
+from archehr.data.dataset import case_sha256, data_sha256
 from archehr.program.types import Link, SentenceScore
 
 
@@ -63,21 +61,6 @@ def answer_linked(records: Sequence[CaseRecord]) -> str:
         if r.given_links is not None or r.links is not None
     }
     return "none" if not kinds else kinds.pop() if len(kinds) == 1 else "mixed"
-
-
-def data_sha256(cases: Sequence[Case]) -> str:
-    """sha256 of what the program may see of the cases (so not of the gold)."""
-    digest = hashlib.sha256()
-    for case in cases:
-        seen = asdict(case)
-        del seen["gold"]
-        digest.update(json.dumps(seen, sort_keys=True, ensure_ascii=False).encode())
-    return digest.hexdigest()
-
-
-def case_sha256(cases: Sequence[Case]) -> list[str]:
-    """For each case the first 12 digits of its own sha256: enough to find it again in other data."""
-    return [data_sha256([case])[:12] for case in cases]
 
 
 def fitted_cases(provenance: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from archehr.data.case import Case
-from archehr.data.submission import write_private
+from archehr.data.files import write_private
 from archehr.program.pipeline import own_answer_sentences
 from archehr.program.run.html import render_page
 from archehr.program.run.records import CaseRecord

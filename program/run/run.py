@@ -20,8 +20,9 @@ from typing import Any
 import dspy
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
-from archehr.data.submission import read_submission, write_private, write_submission
+from archehr.data.dataset import Dataset, data_sha256, read_cases
+from archehr.data.files import shipped_sample, write_private
+from archehr.data.submission import read_submission, write_submission
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
 from archehr.program.lm.cache import configure_cache
@@ -30,7 +31,7 @@ from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash, save_program_file, to_file
 from archehr.program.run.batch import in_threads
 from archehr.program.run.folder import RunFolder
-from archehr.program.run.records import CaseRecord, answer_linked, data_sha256, fitted_cases, submissions
+from archehr.program.run.records import CaseRecord, answer_linked, fitted_cases, submissions
 from archehr.program.run.report import write_report
 from archehr.program.stages.registry import STAGES, possible_stages
 from archehr.program.types import StageName
@@ -65,13 +66,11 @@ class RunResult:
 
 
 def run_cases(
-    cases: Sequence[Case],
+    data: Dataset | Sequence[Case],
     program: GroundedQA,
     lm: dspy.BaseLM | None = None,
     *,
     out: str | Path | None = None,
-    all_cases: Sequence[Case] | None = None,
-    data_name: str = "",
     question: QuestionSource = "own",
     stages: Collection[StageName] | None = None,
     workers: int = 8,
@@ -79,18 +78,20 @@ def run_cases(
     on_case: Callable[[CaseRecord], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
-    """Answer `cases`; with `out`, keep a run folder that the same call resumes.
+    """Answer the cases of `data`; with `out`, keep a run folder that the same call resumes.
 
-    `all_cases` is the data that `cases` were chosen from (its hash decides whether a folder may be resumed).
-    `on_case` gets each record as it is finished, `tell` a line for what the user should know. Raises DataError before
-    the first call for what cannot work, and lets BudgetExceeded, Interrupted and unusable-LM errors through with every
-    finished case on disk.
+    The hash of the data that the cases were chosen from decides whether a folder may be resumed. `on_case` gets each
+    record as it is finished, `tell` a line for what the user should know. Raises DataError before the first call for
+    what cannot work, and lets BudgetExceeded, Interrupted and unusable-LM errors through with every finished case on
+    disk.
     """
+    data = Dataset.of(data)
+    cases = data.cases
     _check_input(cases, program, lm, question)
     stages = tuple(STAGES) if stages is None else tuple(stages)
     out = Path(out) if out is not None else None
     counted = hasattr(lm, "ledger")
-    identity = _identity(program, lm, all_cases or cases, data_name, question, stages)
+    identity = _identity(program, lm, data, question, stages)
     started, clock = datetime.now(UTC), time.monotonic()
 
     def answer(case: Case) -> CaseRecord:
@@ -174,18 +175,17 @@ def _check_input(cases: Sequence[Case], program: GroundedQA, lm: dspy.BaseLM | N
 def _identity(
     program: GroundedQA,
     lm: dspy.BaseLM | None,
-    cases: Sequence[Case],
-    data_name: str,
+    data: Dataset,
     question: QuestionSource,
     stages: Collection[StageName],
 ) -> dict[str, Any]:
     """What a run is: two runs with the same identity give the same answers."""
     return {
-        "data": data_name,
-        "data_sha256": data_sha256(cases),
+        "data": data.name,
+        "data_sha256": data.sha256,
         "program": getattr(program, "name", "GroundedQA"),
         "program_hash": program_hash(program),
-        "in_sample": bool(fitted_cases(getattr(program, "provenance", {}), cases)),
+        "in_sample": bool(fitted_cases(getattr(program, "provenance", {}), data.chosen_from or data.cases)),
         "lm": lm_identity(lm),
         "question": question,
         "stages": [s for s in STAGES if s in stages],
@@ -238,7 +238,7 @@ def _skipped(cases: Sequence[Case], stages: Collection[StageName]) -> list[str]:
 
 
 def _is_sample(sha256: str) -> bool:
-    return sha256 in {data_sha256(read_cases(f"sample/{name}")) for name in ("dev", "test")}
+    return sha256 in {data_sha256(read_cases(shipped_sample(name))) for name in ("dev", "test")}
 
 
 def _cache_folder(out: Path) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from archehr.data.case import Case
-from archehr.program.run.records import case_sha256
+from archehr.data.dataset import case_sha256
 from archehr.program.stages.render import render
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archehr.data.shared_task import read_cases
+    from archehr.data.dataset import read_cases
     from archehr.program.lm import make_lm
     from archehr.program.pipeline import GroundedQA
     from archehr.program.prompts.program_file import load_program
@@ -21,7 +21,7 @@ _HOMES = {
     "GroundedQA": "archehr.program.pipeline",
     "load_program": "archehr.program.prompts.program_file",
     "make_lm": "archehr.program.lm",
-    "read_cases": "archehr.data.shared_task",
+    "read_cases": "archehr.data.dataset",
     "run_cases": "archehr.program.run.run",
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from archehr.data.case import Case, Gold
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.metrics.alignment import alignment_table, count_links
 from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.metrics.intervals import bootstrap

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import dspy
 
 from archehr.data.case import Case
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.data.submission import validate_submission
 from archehr.program.pipeline import GroundedQA
 from archehr.program.run.records import CaseRecord, submissions

@@ -10,7 +10,7 @@ from dataclasses import replace
 import dspy
 
 from archehr.data.case import Case, Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
 from tests.fake_lm import asked, fake_lm

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from archehr.data.case import Case
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.metrics import text
 from archehr.metrics.intervals import RESAMPLES, bootstrap
 from archehr.metrics.score import ScoreResult, score_submission

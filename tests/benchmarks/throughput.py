@@ -11,7 +11,7 @@ from pathlib import Path
 import dspy
 
 from archehr.data.case import Case
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.program.prompts.program_file import load_program
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PRESETS

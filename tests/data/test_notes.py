@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archehr.data.case import DataError
+from archehr.data.dataset import read_cases
 from archehr.data.notes import case_of, split_note
-from archehr.data.shared_task import read_cases
 
 
 def texts(note: str) -> list[str]:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archehr.data.case import DataError, Relevance
-from archehr.data.shared_task import parse_case_ids, parse_citations, read_cases, read_key, select_cases
+from archehr.data.dataset import parse_case_ids, read_cases, select_cases
+from archehr.data.key import parse_citations, read_key
 
 SECRET = "She has gout and does not want it known."
 NOTE = (

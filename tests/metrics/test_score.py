@@ -4,7 +4,7 @@ import math
 import pytest
 
 from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.metrics.intervals import paired_difference
 from archehr.metrics.score import score_file, score_run, score_submission
 

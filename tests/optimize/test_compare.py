@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import case_sha256, data_sha256, read_cases
 from archehr.metrics.intervals import RESAMPLES, SEED, Difference
 from archehr.optimize.compare.cases import case_differences
 from archehr.optimize.compare.compare import FEWEST_CASES, compare, verdict
@@ -21,7 +21,7 @@ from archehr.optimize.compare.html import write_page
 from archehr.optimize.compare.prompts import prompt_differences
 from archehr.optimize.compare.tables import frame, markdown, records_json
 from archehr.program.prompts.program_file import load_program
-from archehr.program.run.records import case_sha256, data_sha256, fitted_cases
+from archehr.program.run.records import fitted_cases
 from archehr.program.stages.registry import STAGES
 from tests.conftest import Ran
 from tests.finished_runs import TEST, run_of

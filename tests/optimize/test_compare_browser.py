@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from archehr.data.dataset import Dataset
 from archehr.optimize.compare.compare import compare
 from archehr.optimize.compare.html import write_page
 from archehr.program.pipeline import extractive_program
@@ -208,7 +209,7 @@ def test_in_print_every_case_is_open(opened: Any) -> None:
 
 
 def test_a_citation_of_a_report_leads_to_its_sentence(browser: Any, tmp_path: Path) -> None:
-    run_cases(TEST[:2], extractive_program(), out=tmp_path / "r", data_name="sample/test")
+    run_cases(Dataset(tuple(TEST[:2]), "sample/test"), extractive_program(), out=tmp_path / "r")
     browser.get((tmp_path / "r/report.html").as_uri())
     assert browser.get_log("browser") == []
     with shown_as(browser, 360, "dark"):

@@ -13,7 +13,7 @@ from typing import Any
 import dspy
 import pytest
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import Dataset, read_cases
 from archehr.optimize.compare.runs import compare_to_folder, read_runs
 from archehr.optimize.demos import labelled_demos
 from archehr.program.lm import Budget, BudgetExceeded, in_process, metered_lm
@@ -24,7 +24,7 @@ from tests.conftest import Ran
 from tests.finished_runs import TEST
 
 Command = Callable[..., Ran]
-FEW = TEST[:4]
+FEW = Dataset(tuple(TEST[:4]), "sample/test", chosen_from=tuple(TEST))
 
 
 def knn_called(name: str, budget: Budget | None = None) -> dspy.LM:
@@ -33,8 +33,8 @@ def knn_called(name: str, budget: Budget | None = None) -> dspy.LM:
 
 
 def compared(out: Path, programs: list[str], lms: list[str], **more: Any) -> Any:
-    options = {"make_lm": knn_called, "display": RunDisplay, "tell": lambda line: None, "data_name": "sample/test"}
-    return compare_to_folder(FEW, programs, lms, more.pop("runs", []), out, all_cases=TEST, **options | more)
+    options = {"make_lm": knn_called, "display": RunDisplay, "tell": lambda line: None}
+    return compare_to_folder(FEW, programs, lms, more.pop("runs", []), out, **options | more)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,8 @@ def test_programs_and_lms_make_a_grid_and_the_extractive_program_runs_once(optim
     digest = names[1].split("-")[1]
     assert names == ["extractive", f"p-{digest}-two", f"p-{digest}-x-one", "zero_shot-two", "zero_shot-x-one"]
     for row in found.rows[:4]:
-        assert 4 * len(FEW) <= row.took.calls <= 6 * len(FEW)  # its own calls, not those of all runs together
+        # Its own calls, not those of all runs together.
+        assert 4 * len(FEW.cases) <= row.took.calls <= 6 * len(FEW.cases)
     assert found.rows[4].took.calls == 0
     assert stat.S_IMODE((tmp_path / "c").stat().st_mode) == 0o700
     assert {stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "c").glob("comparison.*")} == {0o600}
@@ -83,13 +84,13 @@ def test_what_is_finished_is_not_asked_again(tmp_path: Path) -> None:
     assert second.rows[0].took.calls == first.rows[0].took.calls
     assert (
         (tmp_path / "c/comparison.html").read_text().count('<details class="card case"')
-        == len(FEW)
+        == len(FEW.cases)
         == page.count('<details class="card case"')
     )
 
 
 def test_the_runs_share_one_budget_and_a_stopped_comparison_resumes(tmp_path: Path) -> None:
-    limit = partial(knn_called, budget=Budget(max_calls=5 * len(FEW) + 2))
+    limit = partial(knn_called, budget=Budget(max_calls=5 * len(FEW.cases) + 2))
     with pytest.raises(BudgetExceeded):
         compared(tmp_path / "c", ["zero_shot", "handwritten"], ["one"], make_lm=limit, workers=1)
     assert len(compared(tmp_path / "c", ["zero_shot", "handwritten"], ["one"]).rows) == 2

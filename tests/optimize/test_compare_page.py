@@ -18,6 +18,7 @@ from typing import get_args
 import pytest
 
 from archehr.data.case import Case, Sentence
+from archehr.data.dataset import Dataset
 from archehr.optimize.compare.compare import compare
 from archehr.optimize.compare.html import write_page
 from archehr.program.pipeline import extractive_program
@@ -82,7 +83,7 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A page made of hostile texts."""
     cases = hostile_cases()
     if request.param == "report":
-        run_cases(cases, extractive_program(), out=tmp_path / "r", data_name=HOSTILE)
+        run_cases(Dataset(tuple(cases), HOSTILE), extractive_program(), out=tmp_path / "r")
         path = tmp_path / "r/report.html"
     else:
         path = tmp_path / "c.html"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.optimize.demos import Demo, covering, fitting, labelled_demos, make_demo, shuffled
 from archehr.optimize.optimizers.bootstrap import bootstrap
 from archehr.optimize.teaching import Acceptance

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.optimize.demos import labelled_demos
 from archehr.optimize.folds import Answering, StagePrompt, assemble, split_folds
 from archehr.program.lm.metered import prompt_text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from archehr.data.case import DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.optimize.folds import Answering, StagePrompt
 from archehr.optimize.optimizers.optimizer import Options, Work
 from archehr.optimize.optimizers.registry import optimizer_of

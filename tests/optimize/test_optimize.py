@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import Dataset, read_cases
 from archehr.metrics.intervals import Difference
 from archehr.optimize.files import SHARED_WORDS
 from archehr.optimize.optimize import Optimised
@@ -37,7 +37,7 @@ def optimised(
     publish = more.pop("publish", None)
     lm = lm or gold_lm(cases, cache=True)
     options = Options(optimizer=optimizer, **SMALL | more)
-    return optimize_to_file(options, cases, "sample/dev", lm, lm, out, publish=publish, workers=2)
+    return optimize_to_file(options, Dataset(tuple(cases), "sample/dev"), lm, lm, out, publish=publish, workers=2)
 
 
 def undated(path: Path) -> dict[str, Any]:
@@ -162,7 +162,9 @@ def test_demos_that_do_not_fit_are_said_to_be_missing(tmp_path: Path) -> None:
     told: list[str] = []
     options = Options(stages=("align",), **SMALL | {"token_budget": 1500})
     lm = gold_lm(FEW, cache=True)
-    optimize_to_file(options, FEW, "sample/dev", lm, lm, tmp_path / "p.json", workers=2, tell=told.append)
+    optimize_to_file(
+        options, Dataset(tuple(FEW), "sample/dev"), lm, lm, tmp_path / "p.json", workers=2, tell=told.append
+    )
     assert "align: 1 demos, no more are accepted and fit --demo-tokens 1500" in told
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archehr.data.case import Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import Dataset, read_cases
 from archehr.optimize.calls import expected_calls, most_calls
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.scores import parse_weights
@@ -95,8 +95,7 @@ def test_the_calls_are_told_before_the_first_and_are_not_exceeded(
     options = Options(optimizer, stages, weights=weights, demos=2, candidates=2, folds="2")
     optimize_to_file(
         options,
-        FEW,
-        "sample/dev",
+        Dataset(tuple(FEW), "sample/dev"),
         lm,
         lm,
         tmp_path / "p.json",

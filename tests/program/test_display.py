@@ -8,17 +8,16 @@ from archehr.terminal.display import _print_columns, default_folder
 
 
 @pytest.mark.parametrize(
-    ("data", "program", "lm", "folder"),
+    ("title", "program", "lm", "folder"),
     [
-        ("sample/test", "extractive", None, "runs/sample-test-extractive"),
-        ("/data/x/archehr-qa.xml", "zero_shot", "gemini/gemini-3.8-flash", "runs/x-zero_shot-gemini-gemini-3.8-flash"),
-        ("/data/x/", "/tmp/p.json", "knn", "runs/x-p-knn"),
-        ("/data/v1.5/dev.xml", "extractive", None, "runs/dev-extractive"),
-        ("/data/v1.5", "extractive", None, "runs/v1.5-extractive"),
+        ("sample-test", "extractive", None, "runs/sample-test-extractive"),
+        ("x", "zero_shot", "gemini/gemini-3.8-flash", "runs/x-zero_shot-gemini-gemini-3.8-flash"),
+        ("x y", "/tmp/p.json", "knn", "runs/x-y-p-knn"),
+        ("v1.5", "extractive", None, "runs/v1.5-extractive"),
     ],
 )
-def test_the_run_folder_of_a_command(data: str, program: str, lm: str | None, folder: str) -> None:
-    assert str(default_folder(data, program, lm)) == folder
+def test_the_run_folder_of_a_command(title: str, program: str, lm: str | None, folder: str) -> None:
+    assert str(default_folder(title, program, lm)) == folder
 
 
 def test_no_cell_is_wrapped_or_shortened(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import AnswerSentence, Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.metrics.alignment import alignment_table, count_links
 from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.extractive.pairs import pair_features

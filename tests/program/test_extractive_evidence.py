@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import Case, Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.metrics.evidence import count_evidence, evidence_table
 from archehr.program.extractive import EXTRACTIVE_CUT, score_sentences
 from archehr.program.extractive.features import shared_concepts

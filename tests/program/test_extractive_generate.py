@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.program.extractive.abbreviations import ABBREVIATIONS, BEFORE_A_NUMBER
 from archehr.program.extractive.generate import MONTHS, ExtractiveGenerate, compress
 from archehr.program.stages.limits import count_words

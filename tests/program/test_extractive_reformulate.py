@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.program.extractive.focus import asks
 from archehr.program.extractive.person import is_about_writer, third_person
 from archehr.program.extractive.reformulate import ExtractiveReformulate, close, reformulate, topics

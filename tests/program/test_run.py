@@ -10,7 +10,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import Dataset, read_cases, read_dataset
 from archehr.program.lm import make_lm
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
@@ -49,7 +49,7 @@ def test_nor_is_the_sample(tmp_path: Path) -> None:
 
 
 def test_run_json_says_what_was_run_and_what_it_took(tmp_path: Path) -> None:
-    run_cases(CASES, load_program("handwritten"), lm(), out=tmp_path, all_cases=read_cases("sample/test"))
+    run_cases(read_dataset("sample/test").only("101-103"), load_program("handwritten"), lm(), out=tmp_path)
     manifest = json.loads((tmp_path / "run.json").read_text())
     assert manifest["program"] == "handwritten" and manifest["lm"]["model"] == "fake/lm"
     assert manifest["cases_done"] == 3 and manifest["subtask_4_links"] == "given" and not manifest["in_sample"]
@@ -84,7 +84,11 @@ def test_a_resumed_run_sums_what_all_its_sessions_took(tmp_path: Path) -> None:
     lines: list[str] = []
     for cases in (CASES[:1], CASES, CASES[:2]):
         manifest = run_cases(
-            cases, load_program("zero_shot"), lm(), out=tmp_path, all_cases=CASES, tell=lines.append
+            Dataset(tuple(cases), chosen_from=tuple(CASES)),
+            load_program("zero_shot"),
+            lm(),
+            out=tmp_path,
+            tell=lines.append,
         ).manifest
     assert [s["usage"]["calls"] for s in manifest["sessions"]] == [5, 10, 0]
     assert manifest["usage"]["calls"] == 15 and manifest["usage"]["tokens_in"] == 1500

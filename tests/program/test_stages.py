@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import AnswerSentence, Case, DataError, Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.data.submission import validate_submission
 from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.extractive.generate import ExtractiveGenerate

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from archehr.data.case import DataError
-from archehr.data.shared_task import read_cases
 from archehr.terminal.options import (
     AlignscoreOpt,
     BertscoreOpt,
@@ -70,12 +69,12 @@ def compare(
     from archehr.terminal.display import RunDisplay, default_folder
 
     keep_offline(lm_options.local_only)
-    everything, wanted = read_data(data, key, cases)
+    asked = read_data(data, key, cases)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
-    folder = out or default_folder(data, "compare", None)
+    folder = out or default_folder(asked.title, "compare", None)
     compared = compare_to_folder(
-        wanted,
+        asked,
         programs or [],
         lm or [],
         runs or [],
@@ -86,9 +85,7 @@ def compare(
         baseline=baseline,
         keep_demo_cases=keep_demo_cases,
         resources=Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model),
-        demo_cases=read_cases(demos_from) if demos_from else None,
-        all_cases=everything,
-        data_name=data,
+        demo_cases=read_data(demos_from).cases if demos_from else None,
         question=question,
         workers=workers,
         fresh=fresh,

@@ -56,12 +56,12 @@ def optimize(
     chosen = Options(
         optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
     )
-    _, wanted = read_data(data, key, cases)
+    asked = read_data(data, key, cases)
     lm = make(lm_options)
     if lm is None:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
     teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
-    found, file = optimize_to_file(chosen, wanted, data, lm, teacher, out, publish=publish, workers=workers, tell=say)
+    found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
     say(f"LM use: {usage_in_words(lm.ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)

@@ -50,21 +50,19 @@ def run(
     from archehr.program.stages.registry import parse_stages
     from archehr.terminal.display import RunDisplay, default_folder, print_run
 
-    everything, wanted = read_data(data, key, cases)
+    asked = read_data(data, key, cases)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
     loaded = load(program, lm, preset, demos_from)
-    folder = out or default_folder(data, loaded.name, lm_options.lm)
-    with RunDisplay(len(wanted)) as display:
+    folder = out or default_folder(asked.title, loaded.name, lm_options.lm)
+    with RunDisplay(len(asked.cases)) as display:
         result = run_cases(
-            wanted,
+            asked,
             loaded,
             lm,
             out=folder,
-            all_cases=everything,
-            data_name=data,
             question=question,  # type: ignore[arg-type]
             stages=chosen_stages,
             workers=workers,

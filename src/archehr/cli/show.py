@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from archehr.data.shared_task import read_cases, select_cases
-from archehr.terminal.options import DemosFromOpt, JsonOpt
+from archehr.terminal.options import DemosFromOpt, JsonOpt, read_data
 
 
 def show(
@@ -21,6 +20,6 @@ def show(
     """Print the messages of each stage as they are sent."""
     from archehr.program.prompts.show import show_program
 
-    chosen = select_cases(read_cases(data), case)[0] if case else None
-    filling = read_cases(demos_from) if demos_from else None
+    chosen = read_data(data, wanted=case).cases[0] if case else None
+    filling = read_data(demos_from).cases if demos_from else None
     typer.echo(show_program(program, stage=stage, case=chosen, as_json=json, demo_cases=filling))

@@ -21,7 +21,7 @@ def validate(
     json: JsonOpt = False,
 ) -> None:
     """Is this submission acceptable? No key is needed. Exit 1 if it has faults."""
-    _, wanted = read_data(data, wanted=cases)
+    wanted = read_data(data, wanted=cases).cases
     files = sorted(submission.glob("submission_subtask_?.json")) if submission.is_dir() else [submission]
     if not files:
         raise DataError(f"{submission}: the folder holds no submission_subtask_N.json; did its run finish?")

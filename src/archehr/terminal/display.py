@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from archehr.data.files import XML_NAME
-
 if TYPE_CHECKING:
     from archehr.data.case import Case
     from archehr.metrics.score import ScoreResult
@@ -42,18 +40,10 @@ class RunDisplay:
         self._progress.advance(self._task)
 
 
-def default_folder(data: str, program: str, lm: str | None) -> Path:
+def default_folder(data_title: str, program: str, lm: str | None) -> Path:
     """runs/DATA-PROGRAM-LM, so that the same command finds its own folder again."""
-    parts = [_data_name(data), Path(program).stem, lm or ""]
+    parts = [data_title, Path(program).stem, lm or ""]
     return Path("runs") / "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
-
-
-def _data_name(data: str) -> str:
-    if data.startswith("sample/"):
-        return data
-    path = Path(data).resolve()
-    named = path.parent if path.name == XML_NAME else path
-    return named.stem if named.suffix == ".xml" else named.name
 
 
 def print_run(result: RunResult, *, as_json: bool) -> None:

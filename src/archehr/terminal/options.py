@@ -12,10 +12,11 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases, select_cases
+from archehr.data.case import DataError
+from archehr.data.dataset import Dataset, read_dataset
+from archehr.data.readers import what_data_is
 
-DataArg = Annotated[str, typer.Argument(metavar="DATA", help="a folder, an .xml file, sample/dev or sample/test")]
+DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()}; or sample/dev, sample/test")]
 ProgramOpt = Annotated[
     str | None,
     typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
@@ -154,13 +155,12 @@ def say(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> tuple[list[Case], list[Case]]:
-    """All cases of DATA, and the ones wanted; what the reader normalised goes to stderr."""
-    notes: list[str] = []
-    cases = read_cases(data, key, notes=notes)
-    for note in notes:
+def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> Dataset:
+    """DATA with the cases wanted; what the user should know of its reading goes to stderr."""
+    read = read_dataset(data, key)
+    for note in read.notes:
         say(note)
-    return cases, select_cases(cases, wanted)
+    return read.only(wanted)
 
 
 def load(name: str | None, lm: Any, preset: str | None = None, demos_from: str | None = None) -> Any:
@@ -170,5 +170,5 @@ def load(name: str | None, lm: Any, preset: str | None = None, demos_from: str |
 
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
-    filling = read_cases(demos_from) if demos_from else None
+    filling = read_data(demos_from).cases if demos_from else None
     return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None, filling)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import AnswerSentence, Case, Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.metrics.intervals import paired_difference
 from archehr.metrics.score import ScoreResult, score_submission
 from archehr.program.lm import make_lm

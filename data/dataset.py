@@ -1,0 +1,165 @@
+"""A Dataset is DATA as it was read; `read_dataset` reads one, `read_cases` its cases alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from archehr.data.case import Case, DataError, shown_id, shown_ids
+from archehr.data.files import is_shipped, located, names_sample
+from archehr.data.key import read_key, with_gold
+from archehr.data.readers import reader_of, what_data_is
+from archehr.data.readers.reader import Reader, Reading, ReadOptions
+
+_LONGEST_RANGE = 10_000
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The cases to work on, and what they are: everything a run or an optimisation needs to know of its data.
+
+    `name` is DATA as the user names it ("sample/dev" for the shipped sample alone), `title` a short form of it for the
+    names of folders, `key` the key file that gave the gold, `notes` what the user should be told of the reading.
+    `chosen_from` are all the cases of DATA, where `cases` are only some of them.
+    """
+
+    cases: tuple[Case, ...]
+    name: str = ""
+    title: str = ""
+    key: Path | None = None
+    notes: tuple[str, ...] = ()
+    chosen_from: tuple[Case, ...] = ()
+
+    @classmethod
+    def of(cls, data: Dataset | Iterable[Case]) -> Dataset:
+        """The data itself, or plain cases as nameless data."""
+        return data if isinstance(data, Dataset) else cls(tuple(data))
+
+    @cached_property
+    def sha256(self) -> str:
+        """data_sha256 of all the cases, chosen or not: it says whether two runs were on the same data."""
+        return data_sha256(self.chosen_from or self.cases)
+
+    def only(self, wanted: str | None) -> Dataset:
+        """The same data with the cases named by a list such as "1,4-9". Raises DataError for an unknown id."""
+        if not wanted:
+            return self
+        chosen = tuple(select_cases(self.cases, wanted))
+        return replace(self, cases=chosen, chosen_from=self.chosen_from or self.cases)
+
+
+def read_dataset(path: str | Path, key: str | Path | None = None, options: ReadOptions | None = None) -> Dataset:
+    """DATA, told apart by content (archehr.data.readers), with the gold of `key` or of the key beside it.
+
+    `path` may be "sample/dev" or "sample/test", shipped with the package; a real path of that name wins, and a note
+    says so. Raises DataError: one line naming file, case, element and remedy.
+    """
+    reading, reader = _opened(Path(path), options or ReadOptions())
+    key_path = Path(key) if key is not None else reader.find_key(reading.path)
+    cases = tuple(_with_key(_cases(reader, reading), key_path, reading))
+    return Dataset(cases, *_names(Path(path), reading.path, reader), key_path, tuple(reading.notes))
+
+
+def read_cases(path: str | Path, key: str | Path | None = None, *, notes: list[str] | None = None) -> list[Case]:
+    """The cases of `read_dataset`, in file order; what it notes is appended to `notes`."""
+    data = read_dataset(path, key)
+    if notes is not None:
+        notes.extend(data.notes)
+    return list(data.cases)
+
+
+def _opened(path: Path, options: ReadOptions) -> tuple[Reading, Reader]:
+    real = located(path)
+    if not real.exists():
+        raise DataError(f"{path}: no such file or folder; DATA is {what_data_is()}; or sample/dev, sample/test")
+    reading = Reading(real, options)
+    if not _hides_a_sample(path):
+        return reading, reader_of(real, options)
+    reading.tell(f"{path}: read from your own folder of that name, not from the sample shipped with archehr")
+    try:
+        return reading, reader_of(real, options)
+    except DataError as error:
+        raise DataError(f"{error}; this folder of yours hides the shipped sample of that name") from None
+
+
+def _cases(reader: Reader, reading: Reading) -> Iterator[Case]:
+    seen: set[str] = set()
+    for case in reader.cases(reading):
+        if case.id in seen:
+            raise DataError(f"{reading.path}: case {shown_id(case.id)} stands twice; remove or renumber one")
+        seen.add(case.id)
+        yield case
+
+
+def _with_key(cases: Iterable[Case], key: Path | None, reading: Reading) -> Iterator[Case]:
+    return iter(cases) if key is None else with_gold(cases, read_key(key, notes=reading.notes), reading.path, key)
+
+
+def _hides_a_sample(path: Path) -> bool:
+    return names_sample(path) and path.exists() and not is_shipped(path)
+
+
+def _names(path: Path, real: Path, reader: Reader) -> tuple[str, str]:
+    """Name and title: those of a shipped sample are its alone, so that nothing else is taken for it."""
+    if is_shipped(real):
+        return f"sample/{real.name}", f"sample-{real.name}"
+    return f"./{path}" if path.parts[:1] == ("sample",) else str(path), reader.title(real.resolve())
+
+
+def select_cases(cases: Sequence[Case], wanted: str | None) -> list[Case]:
+    """The cases named by a list such as "1,4-9", in file order. Raises DataError for an id that is not there."""
+    if not wanted:
+        return list(cases)
+    ids = parse_case_ids(wanted)
+    known = {c.id for c in cases}
+    if missing := [i for i in ids if i not in known]:
+        there = shown_ids(sorted(known))
+        raise DataError(f"--cases {wanted}: no case {', '.join(missing)} in the data; it has {there}")
+    return [c for c in cases if c.id in set(ids)]
+
+
+def parse_case_ids(text: str) -> list[str]:
+    """ "1,4-6" -> ["1", "4", "5", "6"]. Raises DataError for an empty, reversed or unreadable part."""
+    ids: list[str] = []
+    for part in text.replace(" ", ",").split(","):
+        if not part:
+            continue
+        span = re.fullmatch(r"(\d{1,9})-(\d{1,9})", part)
+        if span is None:
+            ids.append(part)
+        elif int(span[1]) > int(span[2]):
+            raise DataError(f"--cases {text}: the range {part} runs backwards; write {span[2]}-{span[1]}")
+        elif int(span[2]) - int(span[1]) > _LONGEST_RANGE:
+            raise DataError(f"--cases {text}: the range {part} is longer than any data set; name the cases")
+        else:
+            ids.extend(str(i) for i in range(int(span[1]), int(span[2]) + 1))
+    if not ids:
+        raise DataError("--cases names no case; write for example 1,4-9")
+    return list(dict.fromkeys(ids))
+
+
+def data_sha256(cases: Iterable[Case]) -> str:
+    """sha256 of what the program may see of the cases (so not of the gold)."""
+    digest = hashlib.sha256()
+    for case in cases:
+        digest.update(json.dumps(_seen(case), sort_keys=True, ensure_ascii=False).encode())
+    return digest.hexdigest()
+
+
+def case_sha256(cases: Iterable[Case]) -> list[str]:
+    """For each case the first 12 digits of its own sha256: enough to find it again in other data."""
+    return [data_sha256([case])[:12] for case in cases]
+
+
+def _seen(case: Case) -> dict[str, Any]:
+    """A case as it is hashed. Where a sentence stands in its source is left out: it changes no prompt."""
+    seen = asdict(case)
+    del seen["gold"]
+    seen["sentences"] = [{"id": s.id, "text": s.text, "paragraph_id": s.paragraph_id} for s in case.sentences]
+    return seen

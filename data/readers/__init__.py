@@ -1,0 +1,58 @@
+"""The table of readers: to add a kind of source, write its file and give it a line here."""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from archehr.data.case import DataError
+from archehr.data.files import head_of
+from archehr.data.readers import shared_task
+from archehr.data.readers.reader import Reader, ReadOptions, Source
+
+GROUP = "archehr.readers"  # the entry points by which other packages add theirs
+
+# The first that knows a source reads it, so what is told for sure stands before what is told roughly.
+READERS: tuple[Reader, ...] = (shared_task.READER,)
+
+
+def reader_of(path: Path, options: ReadOptions) -> Reader:
+    """The reader of an existing source: the one that `options.format` names, else told by content. Raises DataError."""
+    if options.format is not None:
+        by_name = {reader.name: reader for reader in all_readers()}
+        if options.format not in by_name:
+            raise DataError(f"--format {options.format}: there are {', '.join(by_name)}")
+        return by_name[options.format]
+    source = Source(path, head_of(path))
+    for readers in (lambda: READERS, added_readers):  # others are loaded only for what ours do not know
+        for reader in readers():
+            if reader.reads(source):
+                return reader
+    kind = "the folder holds nothing" if path.is_dir() else "this is nothing"
+    raise DataError(f"{path}: {kind} that can be read as DATA; DATA is {what_data_is(all_readers())}")
+
+
+def what_data_is(readers: tuple[Reader, ...] = READERS) -> str:
+    """Every kind of source in words, for help and errors."""
+    return "; ".join(reader.what for reader in readers)
+
+
+def all_readers() -> tuple[Reader, ...]:
+    """Ours, then those of other packages."""
+    return (*READERS, *added_readers())
+
+
+@functools.cache
+def added_readers() -> tuple[Reader, ...]:
+    """The readers of other packages. Raises DataError for an entry point that is none."""
+    added = []
+    for point in entry_points(group=GROUP):
+        try:
+            reader = point.load()
+        except Exception as error:
+            raise DataError(f"the reader {point.value} of another package cannot be loaded ({error!r})") from error
+        if not isinstance(reader, Reader):
+            raise DataError(f"the entry point {point.value} in {GROUP} is no archehr.data.readers.reader.Reader")
+        added.append(reader)
+    return tuple(added)

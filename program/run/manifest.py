@@ -1,0 +1,142 @@
+"""run.json: what was run and what it took, as models that read the files of earlier versions too."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import dspy
+from pydantic import BaseModel, ConfigDict
+
+from archehr.data.dataset import Dataset
+from archehr.program.lm.ledger import Count, Ledger
+from archehr.program.pipeline import GroundedQA, QuestionSource
+from archehr.program.prompts.program_file import program_hash
+from archehr.program.run.records import CaseRecord, answer_linked, fitted_cases
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
+
+PACKAGES = ("archehr-dspy", "dspy", "google-genai", "scikit-learn")
+# What decides whether finished cases count on resume; where there is a hash, names and paths do not.
+_SAME = {"data_sha256": "data", "program_hash": "program", "lm": "lm", "question": "question", "stages": "stages"}
+
+
+class Identity(BaseModel):
+    """What a run is: two runs with the same identity give the same answers."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    data: str = ""
+    data_sha256: str
+    program: str
+    program_hash: str
+    in_sample: bool = False
+    lm: dict[str, Any] | None = None
+    question: QuestionSource = "own"
+    stages: list[StageName]
+    settings: PipelineSettings
+    versions: dict[str, str] = {}
+
+    @classmethod
+    def of(
+        cls,
+        program: GroundedQA,
+        lm: dspy.BaseLM | None,
+        data: Dataset,
+        question: QuestionSource,
+        stages: Collection[StageName],
+    ) -> Self:
+        """The identity of a run that is about to be."""
+        return cls(
+            data=data.name,
+            data_sha256=data.sha256,
+            program=getattr(program, "name", "GroundedQA"),
+            program_hash=program_hash(program),
+            in_sample=bool(fitted_cases(getattr(program, "provenance", {}), data.chosen_from or data.cases)),
+            lm=lm_identity(lm),
+            question=question,
+            stages=[s for s in STAGES if s in stages],
+            settings=program.settings,
+            versions={"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in PACKAGES}},
+        )
+
+    def differs_from(self, other: Identity) -> list[str]:
+        """What is not the same, in words: "data", "lm (seed, endpoint)", "settings (cut)"."""
+        found = []
+        for name, said in _SAME.items():
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours != theirs:
+                found.append(said + _which(ours, theirs))
+        return found
+
+
+class Session(BaseModel):
+    """One call of `archehr run`: when, how long in seconds and, with an LM, what it took."""
+
+    started: str
+    seconds: float
+    usage: Count | None = None
+    by_stage: dict[str, Count] = {}
+    models: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, started: datetime, ledger: Ledger | None) -> Self:
+        """The session so far."""
+        seconds = round((datetime.now(UTC) - started).total_seconds(), 1)
+        session = cls(started=started.isoformat(timespec="seconds"), seconds=seconds)
+        if ledger is not None:
+            session.usage = Count(**ledger.totals())
+            session.by_stage = {stage or "other": Count(**used) for stage, used in ledger.by_stage().items()}
+            session.models = ledger.models()
+        return session
+
+
+class Manifest(Identity):
+    """The identity, the finished cases in sums, and every session."""
+
+    cases_done: int = 0
+    subtask_4_links: str = "none"
+    notices: dict[str, int] = {}
+    usage: Count | None = None
+    sessions: list[Session] = []
+
+    @classmethod
+    def after(cls, identity: Identity, records: Iterable[CaseRecord], sessions: Sequence[Session]) -> Self:
+        """The manifest of these finished cases."""
+        records = list(records)
+        used = [s.usage for s in sessions if s.usage is not None]
+        total = Count()
+        for usage in used:
+            total.add(usage)
+        notices = Counter(n["kind"] for r in records for n in r.notices)
+        return cls(
+            **dict(identity),
+            cases_done=len(records),
+            subtask_4_links=answer_linked(records),
+            notices=dict(sorted(notices.items())),
+            usage=total if used else None,
+            sessions=list(sessions),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """What run.json holds."""
+        return self.model_dump(mode="json", exclude_none=False)
+
+
+def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
+    """The LM as far as it shapes answers: name, endpoint and sampling settings; never a key."""
+    if lm is None:
+        return None
+    settings = {k: v for k, v in lm.kwargs.items() if k not in ("api_key", "metadata")}
+    return {"model": lm.model, **settings, **(lm.kwargs.get("metadata") or {})}
+
+
+def _which(ours: Any, theirs: Any) -> str:
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return ""
+    return f" ({', '.join(k for k in {**theirs, **ours} if ours.get(k) != theirs.get(k))})"
