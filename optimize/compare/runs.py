@@ -107,7 +107,7 @@ def run_programs(
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
     """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
     the same comes again. Raises DataError for a folder that holds no run."""
-    found = [read_run_folder(folder) for folder in folders]
+    found = [(m.as_json(), r) for m, r in map(read_run_folder, folders)]
     lms = {str(manifest["lm"]["model"]) for manifest, _ in found if manifest["lm"]}
     stems = [Path(str(manifest["program"])).stem for manifest, _ in found]
     runs: list[ProgramRun] = []

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 from pydantic import ValidationError
 
 from archehr.data.case import DataError
 from archehr.data.files import write_private
+from archehr.program.run.manifest import Identity, Manifest
 from archehr.program.run.records import CaseRecord
 
 JOURNAL = "predictions.jsonl"
@@ -29,11 +30,11 @@ class RunFolder:
     returns. Raises DataError for a folder in use, of another run, damaged, or not writable.
     """
 
-    def __init__(self, path: Path, identity: dict[str, Any], *, fresh: bool = False) -> None:
+    def __init__(self, path: Path, identity: Identity, *, fresh: bool = False) -> None:
         self.path, self.identity, self.fresh = path, identity, fresh
         self.records: dict[str, CaseRecord] = {}
         self.notices: list[str] = []
-        self.manifest: dict[str, Any] = {}
+        self.manifest: Manifest | None = None  # of the calls before this one, then of this one too
         self._journal: FileIO | None = None
         self._lock: IO[str] | None = None
 
@@ -67,10 +68,10 @@ class RunFolder:
             os.fsync(self._journal.fileno())
         self.records[record.case_id] = record
 
-    def write_manifest(self, spent: dict[str, Any]) -> None:
+    def write_manifest(self, manifest: Manifest) -> None:
         """run.json: what was run and what it took."""
-        self.manifest = {**self.identity, **spent}
-        write_private(self.path / MANIFEST, json.dumps(self.manifest, indent=1, ensure_ascii=False) + "\n")
+        self.manifest = manifest
+        write_private(self.path / MANIFEST, json.dumps(manifest.as_json(), indent=1, ensure_ascii=False) + "\n")
 
     def _check_identity(self) -> None:
         manifest = self.path / MANIFEST
@@ -79,10 +80,10 @@ class RunFolder:
                 raise DataError(f"{self.path}: finished cases but no {MANIFEST}; use another --out or --fresh")
             return
         try:
-            self.manifest = json.loads(manifest.read_text(encoding="utf-8"))
-        except ValueError:
+            self.manifest = Manifest.model_validate_json(manifest.read_bytes())
+        except ValidationError:
             raise DataError(f"{manifest}: damaged; use another --out, or --fresh to start over") from None
-        if differs := _differences(self.manifest, self.identity):
+        if differs := self.identity.differs_from(self.manifest):
             raise DataError(
                 f"{self.path}: holds a run with another {', '.join(differs)}; use another --out, or --fresh"
             )
@@ -107,29 +108,14 @@ class RunFolder:
             ) from None
 
 
-def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What differs in words: "data", "lm (seed, endpoint)". Where there is a hash, names and paths do not count."""
-    hashes = {"data": "data_sha256", "program": "program_hash"}
-    found = []
-    for key, now in new.items():
-        was = old.get(key)
-        if was == now or key == "versions" or hashes.get(key) in new:
-            continue
-        parts = ""
-        if isinstance(was, dict) and isinstance(now, dict):
-            parts = f" ({', '.join(k for k in {**was, **now} if was.get(k) != now.get(k))})"
-        found.append(key.removesuffix("_sha256").removesuffix("_hash") + parts)
-    return found
-
-
-def read_run_folder(path: Path) -> tuple[dict[str, Any], dict[str, CaseRecord]]:
+def read_run_folder(path: Path) -> tuple[Manifest, dict[str, CaseRecord]]:
     """run.json and the finished cases by id, changing nothing. Raises DataError for a folder without a run."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        manifest = Manifest.model_validate_json((path / MANIFEST).read_bytes())
         raw = (path / JOURNAL).read_bytes()
     except OSError as error:
         raise DataError(f"{path}: not a run folder ({error.strerror}); name one that archehr run has made") from None
-    except ValueError:
+    except ValidationError:
         raise DataError(f"{path / MANIFEST}: damaged; run the program again with --fresh") from None
     return manifest, _records(raw[: raw.rfind(b"\n") + 1], path / JOURNAL)
 

@@ -23,7 +23,8 @@ from archehr.program.types import StageName
 
 PACKAGES = ("archehr-dspy", "dspy", "google-genai", "scikit-learn")
 # What decides whether finished cases count on resume; where there is a hash, names and paths do not.
-_SAME = {"data_sha256": "data", "program_hash": "program", "lm": "lm", "question": "question", "stages": "stages"}
+_SAME = {"data_sha256": "data", "program_hash": "program"}
+_SAME |= {name: name for name in ("lm", "question", "stages", "settings")}
 
 
 class Identity(BaseModel):
@@ -69,7 +70,7 @@ class Identity(BaseModel):
         """What is not the same, in words: "data", "lm (seed, endpoint)", "settings (cut)"."""
         found = []
         for name, said in _SAME.items():
-            ours, theirs = getattr(self, name), getattr(other, name)
+            ours, theirs = _plain(getattr(self, name)), _plain(getattr(other, name))
             if ours != theirs:
                 found.append(said + _which(ours, theirs))
         return found
@@ -125,7 +126,7 @@ class Manifest(Identity):
 
     def as_json(self) -> dict[str, Any]:
         """What run.json holds."""
-        return self.model_dump(mode="json", exclude_none=False)
+        return self.model_dump(mode="json")
 
 
 def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
@@ -134,6 +135,10 @@ def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
         return None
     settings = {k: v for k, v in lm.kwargs.items() if k not in ("api_key", "metadata")}
     return {"model": lm.model, **settings, **(lm.kwargs.get("metadata") or {})}
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
 def _which(ours: Any, theirs: Any) -> str:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archehr.data.case import Case
 from archehr.data.files import write_private
 from archehr.program.pipeline import own_answer_sentences
 from archehr.program.run.html import render_page
+from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
 from archehr.program.types import Link
-
-if TYPE_CHECKING:
-    from archehr.program.run.run import RunResult
 
 NOTICES = {
     "lm_failed": "the LM gave no usable reply, and a fallback answered",
@@ -36,17 +34,19 @@ SUBTASK_4 = {
 SUBTASKS = {"1": "question", "2": "evidence", "3": "answer", "4": "alignment"}
 
 
-def write_report(result: RunResult, cases: Sequence[Case], path: Path) -> None:
-    """Write the page, 0600: it holds the notes. `result.records` are in the order of `cases`. Raises DataError."""
-    shown = [_case(number, *pair) for number, pair in enumerate(zip(cases, result.records, strict=True), 1)]
+def write_report(
+    manifest: Manifest, scores: Mapping[str, Any], cases: Sequence[Case], records: Sequence[CaseRecord], path: Path
+) -> None:
+    """Write the page, 0600: it holds the notes. `records` are in the order of `cases`. Raises DataError."""
+    shown = [_case(number, *pair) for number, pair in enumerate(zip(cases, records, strict=True), 1)]
     page = render_page(
         Path(__file__).with_name("report.html.j2"),
-        run=result.manifest,
+        run=manifest,
         cases=shown,
-        scores=list(_scores(result.scores)),
-        not_scored=result.scores.get("not_scored", {}),
-        subtask_4=SUBTASK_4[result.manifest["subtask_4_links"]],
-        used=_used(result.records),
+        scores=list(_scores(scores)),
+        not_scored=scores.get("not_scored", {}),
+        subtask_4=SUBTASK_4[manifest.subtask_4_links],
+        used=_used(records),
         notices=NOTICES,
     )
     write_private(path, page)

@@ -18,12 +18,17 @@ import pytest
 from archehr.data.case import Case, DataError
 from archehr.program.run.batch import Interrupted, in_threads
 from archehr.program.run.folder import RunFolder
+from archehr.program.run.manifest import Identity, Manifest
 from archehr.program.run.records import CaseRecord
+from archehr.program.settings import PRESETS
+from archehr.program.stages.registry import STAGES
 from tests.benchmarks.kill_and_resume import kill_and_resume
 from tests.stub_server import Reply, StubServer, answer_stage
 
 CASES = [Case(str(i), "Why?") for i in range(12)]
-IDENTITY = {"program": "p", "data_sha256": "d", "lm": None}
+IDENTITY = Identity(
+    data="d", data_sha256="1", program="p", program_hash="2", stages=list(STAGES), settings=PRESETS["default"]
+)
 
 
 def answer(case: Case) -> CaseRecord:
@@ -88,7 +93,7 @@ def test_threads_see_the_callers_context() -> None:
 
 def test_the_journal_is_all_that_resume_needs(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "r", IDENTITY) as folder:
-        folder.write_manifest({})
+        folder.write_manifest(Manifest.after(folder.identity, [], []))
         folder.append(answer(CASES[0]))
     with RunFolder(tmp_path / "r", IDENTITY) as folder:
         assert list(folder.records) == ["0"] and folder.notices == []
@@ -97,7 +102,7 @@ def test_the_journal_is_all_that_resume_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("torn", ['{"case_id": "1", "quest', '{"case_id": "1"}', "\x00"])
 def test_a_torn_last_line_is_dropped_with_a_notice(tmp_path: Path, torn: str) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.write_manifest({})
+        folder.write_manifest(Manifest.after(folder.identity, [], []))
         folder.append(answer(CASES[0]))
     journal = tmp_path / "predictions.jsonl"
     journal.write_text(journal.read_text() + torn)
@@ -110,7 +115,7 @@ def test_a_torn_last_line_is_dropped_with_a_notice(tmp_path: Path, torn: str) ->
 
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.write_manifest({})
+        folder.write_manifest(Manifest.after(folder.identity, [], []))
         folder.append(answer(CASES[0]))
     journal = tmp_path / "predictions.jsonl"
     journal.write_text("junk\n" + journal.read_text())
@@ -118,35 +123,46 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("key", IDENTITY)
-def test_another_runs_folder_is_refused_naming_what_differs(tmp_path: Path, key: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "changed"),
+    [
+        ("data", {"data_sha256": "else"}),
+        ("program", {"program_hash": "else"}),
+        ("lm", {"lm": {"model": "else"}}),
+        ("question", {"question": "given"}),
+        ("stages", {"stages": ["score"]}),
+        (r"settings \(cut\)", {"settings": PRESETS["default"].model_copy(update={"cut": 4})}),
+    ],
+)
+def test_another_runs_folder_is_refused_naming_what_differs(tmp_path: Path, word: str, changed: dict[str, Any]) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.write_manifest({})
-    word = {"data_sha256": "data", "program_hash": "program"}.get(key, key)
-    with (
-        pytest.raises(DataError, match=f"holds a run with another {word};"),
-        RunFolder(tmp_path, {**IDENTITY, key: "else"}),
-    ):
+        folder.write_manifest(Manifest.after(folder.identity, [], []))
+    other = IDENTITY.model_copy(update=changed)
+    with pytest.raises(DataError, match=f"holds a run with another {word};"), RunFolder(tmp_path, other):
         pass
-    with RunFolder(tmp_path, {**IDENTITY, key: "else"}, fresh=True) as folder:
+    with RunFolder(tmp_path, other, fresh=True) as folder:
         assert folder.records == {}
 
 
 def test_the_parts_that_differ_are_named_and_names_of_the_same_things_do_not_count(tmp_path: Path) -> None:
-    identity = {"data": "d", "data_sha256": "1", "program": "p", "program_hash": "2", "lm": {"model": "m", "seed": 1}}
+    identity = IDENTITY.model_copy(update={"lm": {"model": "m", "seed": 1}})
     with RunFolder(tmp_path, identity) as folder:
-        folder.write_manifest({})
-    with RunFolder(tmp_path, {**identity, "data": "/abs/d", "program": "./p", "versions": {"dspy": "9"}}):
+        folder.write_manifest(Manifest.after(folder.identity, [], []))
+    same = {"data": "/abs/d", "program": "./p", "versions": {"dspy": "9"}}
+    with RunFolder(tmp_path, identity.model_copy(update=same)):
         pass
-    other = {**identity, "data_sha256": "9", "lm": {"model": "m", "seed": 2, "endpoint": "e"}}
+    other = identity.model_copy(update={"data_sha256": "9", "lm": {"model": "m", "seed": 2, "endpoint": "e"}})
     with pytest.raises(DataError, match=r"another data, lm \(seed, endpoint\);"), RunFolder(tmp_path, other):
         pass
 
 
 def test_a_second_run_on_the_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     hold = (
-        "import sys, pathlib; from archehr.program.run.folder import RunFolder\n"
-        f"with RunFolder(pathlib.Path({str(tmp_path)!r}), {IDENTITY!r}):\n"
+        "import sys, pathlib\n"
+        "from archehr.program.run.folder import RunFolder\n"
+        "from archehr.program.run.manifest import Identity\n"
+        f"identity = Identity.model_validate_json({IDENTITY.model_dump_json()!r})\n"
+        f"with RunFolder(pathlib.Path({str(tmp_path)!r}), identity):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(

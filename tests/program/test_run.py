@@ -65,7 +65,7 @@ def test_run_json_says_what_was_run_and_what_it_took(tmp_path: Path) -> None:
 def test_own_links_are_submitted_where_no_answer_is_given(tmp_path: Path) -> None:
     bare = [replace(c, answer_sentences=(), gold=None) for c in CASES]
     result = run_cases(bare, load_program("extractive"), out=tmp_path)
-    assert result.manifest["subtask_4_links"] == "own"
+    assert result.manifest.subtask_4_links == "own"
     made = {e["case_id"]: e["prediction"] for e in json.loads(result.files[4].read_text())}
     for record in result.records:
         assert [p["answer_id"] for p in made[record.case_id]] == [
@@ -90,17 +90,28 @@ def test_a_resumed_run_sums_what_all_its_sessions_took(tmp_path: Path) -> None:
             out=tmp_path,
             tell=lines.append,
         ).manifest
-    assert [s["usage"]["calls"] for s in manifest["sessions"]] == [5, 10, 0]
-    assert manifest["usage"]["calls"] == 15 and manifest["usage"]["tokens_in"] == 1500
-    assert lines == [f"the submissions hold the 2 cases asked for, without 1 more that are finished in {tmp_path}"]
+    assert [s.usage.calls for s in manifest.sessions if s.usage] == [5, 10, 0]
+    assert manifest.usage and manifest.usage.calls == 15 and manifest.usage.tokens_in == 1500
+    told = f"the submissions and the report hold 1 more cases that were finished in {tmp_path} before"
+    assert lines == [told]
+
+
+def test_a_later_call_for_fewer_cases_takes_nothing_away(tmp_path: Path) -> None:
+    data = Dataset(tuple(CASES))
+    whole = run_cases(data, load_program("extractive"), out=tmp_path)
+    before = {path: path.read_bytes() for path in (*whole.files.values(), tmp_path / "scores.json")}
+    part = run_cases(data.only(CASES[0].id), load_program("extractive"), out=tmp_path)
+    assert [r.case_id for r in part.records] == [CASES[0].id] and part.files == whole.files
+    assert {path: path.read_bytes() for path in before} == before
+    assert all(f"Case {c.id}" in (tmp_path / "report.html").read_text() for c in CASES)
 
 
 def test_two_runs_of_one_lm_are_counted_apart() -> None:
     one = fake_lm(lambda request: answer_stage(asked(request)), cache=True)
     first, second = (run_cases(CASES, load_program("zero_shot"), one) for _ in range(2))
     for result, calls, hits in ((first, 5, 0), (second, 0, 5)):
-        usage = result.manifest["sessions"][-1]["usage"]
-        assert (usage["calls"], usage["cache_hits"]) == (3 * calls, 3 * hits)
+        usage = result.manifest.sessions[-1].usage
+        assert usage and (usage.calls, usage.cache_hits) == (3 * calls, 3 * hits)
         assert {(r.usage["calls"], r.usage["cache_hits"]) for r in result.records} == {(calls, hits)}
     assert one.ledger.totals()["calls"] == one.ledger.totals()["cache_hits"] == 15
 
@@ -133,4 +144,4 @@ def test_an_lm_that_is_not_ours_and_has_no_engine_will_do(tmp_path: Path) -> Non
         assert GroundedQA()(case=CASES[0]).question == "Why was it given?"
     result = run_cases(CASES[:1], GroundedQA(), dummy(), out=str(tmp_path / "r"))
     assert result.records[0].question == "Why was it given?" and result.records[0].usage == {}
-    assert "usage" not in result.manifest["sessions"][-1]
+    assert result.manifest.sessions[-1].usage is None

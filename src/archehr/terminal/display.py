@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,7 @@ def print_run(result: RunResult, *, as_json: bool) -> None:
     if as_json:
         files = {str(n): str(p) for n, p in result.files.items()}
         made = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
-        print(json.dumps({**result.manifest, **made}, indent=1))
+        print(json.dumps({**result.manifest.as_json(), **made}, indent=1))
         return
     _print_columns(_rows(result))
 
@@ -65,27 +66,27 @@ def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
 
 def _rows(result: RunResult) -> list[tuple[str, str]]:
     manifest = result.manifest
-    total, session = len(result.records), manifest["sessions"][-1]
+    total, session = len(result.records), manifest.sessions[-1]
     if result.resumed == total:
         cases = f"all {total} cases were already done"
     else:
         cases = f"{total} answered" + (f", {result.resumed} of them before" if result.resumed else "")
-    notices = ", ".join(f"{n} {kind}" for kind, n in manifest["notices"].items()) or "none"
-    lm = manifest["lm"]
+    notices = ", ".join(f"{n} {kind}" for kind, n in manifest.notices.items()) or "none"
+    lm = manifest.lm
     rows = [
-        ("program", f"{manifest['program']}" + (f" with {lm['model']}" if lm else ", no LM")),
+        ("program", manifest.program + (f" with {lm['model']}" if lm else ", no LM")),
         ("cases", cases),
         ("notices", notices),
-        ("time", f"{session['seconds']:.1f} s"),
+        ("time", f"{session.seconds:.1f} s"),
     ]
-    if "usage" in session:
-        rows.append(("LM use", usage_in_words(session["usage"])))
-        rows += [(f"  {stage}", usage_in_words(used)) for stage, used in session["by_stage"].items()]
-        if len(manifest["sessions"]) > 1:
-            rows.append(("  with earlier", usage_in_words(manifest["usage"])))
+    if session.usage is not None:
+        rows.append(("LM use", usage_in_words(asdict(session.usage))))
+        rows += [(f"  {stage}", usage_in_words(asdict(used))) for stage, used in session.by_stage.items()]
+        if manifest.usage is not None and len(manifest.sessions) > 1:
+            rows.append(("  with earlier", usage_in_words(asdict(manifest.usage))))
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
-    if manifest["in_sample"] and result.scores:
+    if manifest.in_sample and result.scores:
         rows.append(("IN SAMPLE", "the program was fitted on some or all of this data: these scores flatter it"))
     rows += [("folder", str(result.folder))] if result.folder else []
     return rows

@@ -1,0 +1,83 @@
+"""Job: one program, LM and way of asking, and how it answers one case or many."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import dspy
+
+from archehr.data.case import Case, DataError
+from archehr.program.lm.ledger import Ledger
+from archehr.program.pipeline import GroundedQA, QuestionSource
+from archehr.program.run.batch import in_threads
+from archehr.program.run.records import CaseRecord
+from archehr.program.stages.registry import possible_stages
+from archehr.program.types import StageName
+
+
+@dataclass(frozen=True)
+class Job:
+    """What answers a case. `ledger` has what each case took; None where the LM is not counted."""
+
+    program: GroundedQA
+    lm: dspy.BaseLM | None
+    question: QuestionSource
+    stages: tuple[StageName, ...]
+    ledger: Ledger | None = None
+
+    def check(self, cases: Sequence[Case]) -> None:
+        """Raises DataError, before the first call, for what cannot work."""
+        if not cases:
+            raise DataError("no case to answer; the data is empty")
+        if self.program.asks_lm and self.lm is None:
+            raise DataError("this program asks an LM; name one with --lm, or run --program extractive")
+        if self.question == "given" and (lacking := [c.id for c in cases if c.sentences and not c.clinician_question]):
+            raise DataError(f"case {lacking[0]} has no clinician_question; run with --question own")
+
+    def skipped(self, cases: Sequence[Case]) -> list[str]:
+        """A line on the stages that some cases have no input for."""
+        without = [c for c in cases if not set(self.stages) <= possible_stages(c)]
+        if not without:
+            return []
+        which = "no case has" if len(without) == len(cases) else f"{len(without)} of {len(cases)} cases do not have"
+        return [f"stages 2-4 (score, generate, align) did not run: {which} note sentences in the data"]
+
+    def answer(self, case: Case) -> CaseRecord:
+        """The record of one case."""
+        begun = time.monotonic()
+        with dspy.context(lm=self.lm, disable_history=True, max_trace_size=0):
+            prediction = self.program(case=case, question=self.question, stages=self.stages)
+        usage = self.ledger.of_case(case.id) if self.ledger is not None else {}
+        return CaseRecord.of(case, prediction, usage, time.monotonic() - begun)
+
+    def answers(self, cases: Sequence[Case], workers: int) -> Iterator[CaseRecord]:
+        """The records as they are finished. Ctrl-C and SIGTERM end it with Interrupted."""
+        with _interruptible() as interrupt:
+            yield from in_threads(cases, self.answer, workers, interrupt)
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM set the event; a second one kills as usual. In other threads than the main one, no-op."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, _frame: object) -> None:
+        asked.set()
+        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
+
+    for s in before:
+        signal.signal(s, note)
+    try:
+        yield asked
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)
