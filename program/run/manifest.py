@@ -89,12 +89,11 @@ class Session(BaseModel):
     def of(cls, started: datetime, ledger: Ledger | None) -> Self:
         """The session so far."""
         seconds = round((datetime.now(UTC) - started).total_seconds(), 1)
-        session = cls(started=started.isoformat(timespec="seconds"), seconds=seconds)
+        took: dict[str, Any] = {"started": started.isoformat(timespec="seconds"), "seconds": seconds}
         if ledger is not None:
-            session.usage = Count(**ledger.totals())
-            session.by_stage = {stage or "other": Count(**used) for stage, used in ledger.by_stage().items()}
-            session.models = ledger.models()
-        return session
+            by_stage = {stage or "other": used for stage, used in ledger.by_stage().items()}
+            took |= {"usage": ledger.totals(), "by_stage": by_stage, "models": ledger.models()}
+        return cls.model_validate(took)
 
 
 class Manifest(Identity):
