@@ -19,6 +19,7 @@ from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.manifest import lm_identity
 from archehr.program.stages.registry import STAGES
 from archehr.program.stages.stage import predictor
@@ -38,10 +39,10 @@ def program_file(
     """The optimised program with where it comes from and how it scored. Everything but `created` is a function of
     the options, the data and the LM's replies. `models` are the model versions that replied."""
     label = data_label(data.name)
-    provenance = {
-        "made_by": "archehr optimize",
-        "optimizer": options.optimizer,
-        "options": {
+    provenance = Provenance(
+        made_by="archehr optimize",
+        optimizer=options.optimizer,
+        options={
             "stages": list(options.stages),
             "demos": options.demos,
             "demo_tokens": options.token_budget,
@@ -50,20 +51,20 @@ def program_file(
             "seed": options.seed,
             "weights": {str(n): w for n, w in options.weights.items()},
         },
-        "lm": lm_identity(lm),
-        "teacher_lm": lm_identity(teacher_lm) if teacher_lm is not lm else None,
-        "model_version": sorted(models),
-        "versions": {p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
-        "data": label,
-        "data_sha256": data_sha256(data.cases),
-        "case_sha256": case_sha256(data.cases),
-        "demo_case_ids": _demo_sources(optimised, label, teacher_lm),
-        "prompt_tokens_estimated": dict(optimised.prompt_tokens),
-        "candidate_objectives": [round(x, 2) for x in optimised.fitted.objectives],
-        "scores": scores_json(optimised),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    return to_file(optimised.program, {k: v for k, v in provenance.items() if v is not None})
+        lm=lm_identity(lm),
+        teacher_lm=lm_identity(teacher_lm) if teacher_lm is not lm else None,
+        model_version=sorted(models),
+        versions={p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
+        data=label,
+        data_sha256=data_sha256(data.cases),
+        case_sha256=case_sha256(data.cases),
+        demo_case_ids=_demo_sources(optimised, label, teacher_lm),
+        prompt_tokens_estimated=dict(optimised.prompt_tokens),
+        candidate_objectives=[round(x, 2) for x in optimised.fitted.objectives],
+        scores=scores_json(optimised),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return to_file(optimised.program, provenance)
 
 
 def data_label(data_name: str) -> str:
@@ -91,7 +92,7 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
 
 def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict[str, list[str]]:
     """Stage -> where each demo is from, in the order shown; those of untouched stages are the hand-written ones."""
-    kept = optimised.base_provenance.get("demo_case_ids", {})
+    kept = optimised.base_provenance.demo_case_ids
     sources: dict[str, list[str]] = {}
     for stage in STAGES:
         if stage in optimised.fitted.prompts:
@@ -121,7 +122,7 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
     which no data rebuilds, and instructions that quote the data. Stages that were not optimised keep their
     hand-written demos, which are from the synthetic sample."""
     stages = dict(file.stages)
-    sources = dict(file.provenance["demo_case_ids"])
+    sources = dict(file.provenance.demo_case_ids)
     left_out: dict[str, str] = {}
     said = {gram for case in cases for gram in _grams(_text_of(case))}
     for stage, prompt in optimised.fitted.prompts.items():
@@ -138,10 +139,9 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
         if gone:
             left_out[stage] = ", ".join(gone)
         stages[stage] = StageState(signature=signature, demos=demos)
-    provenance = {
-        **file.provenance,
-        "lm": _model_only(file.provenance["lm"]),
-        "teacher_lm": _model_only(file.provenance.get("teacher_lm")),
+    told = {
+        "lm": _model_only(file.provenance.lm),
+        "teacher_lm": _model_only(file.provenance.teacher_lm),
         "demo_case_ids": sources,
         "published": {
             "demos": "case ids only; load with --demos-from DATA",
@@ -149,7 +149,7 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
             "scores": "those of the full program" if left_out else "those of this program",
         },
     }
-    return file.model_copy(update={"stages": stages, "provenance": {k: v for k, v in provenance.items() if v}})
+    return file.model_copy(update={"stages": stages, "provenance": file.provenance.model_copy(update=told)})
 
 
 def _without_quotes(stage: StageName, signature: dict[str, Any], said: set[str]) -> tuple[dict[str, Any], bool]:

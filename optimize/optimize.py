@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from archehr.data.case import Case
 from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_difference
@@ -17,6 +16,7 @@ from archehr.optimize.scores import case_table, headline, subtasks_of
 from archehr.optimize.search import Fitted, fit, propose
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
@@ -39,7 +39,7 @@ class Optimised:
 
     program: GroundedQA
     fitted: Fitted
-    base_provenance: Mapping[str, Any]
+    base_provenance: Provenance
     tables: Mapping[str, Tables]
     reliability: Sequence[Reliability]
     prompt_tokens: Mapping[StageName, int]

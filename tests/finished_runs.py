@@ -11,6 +11,7 @@ from archehr.data.dataset import data_sha256, read_cases
 from archehr.optimize.compare.compare import ProgramRun
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, to_file
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import CaseRecord
 from archehr.program.types import Link
 
@@ -22,7 +23,7 @@ def run_of(
     cases: Sequence[Case] = TEST,
     evidence: Callable[[Case], Sequence[str]] = lambda c: [s.id for s in c.sentences[:3]],
     demos: Mapping[str, Sequence[Any]] | None = None,
-    provenance: Mapping[str, Any] | None = None,
+    provenance: Provenance | Mapping[str, Any] | None = None,
     program: GroundedQA | None = None,
     **manifest: Any,
 ) -> ProgramRun:
@@ -40,7 +41,7 @@ def run_of(
         )
         for c in cases
     }
-    file = to_file(program or load_program("zero_shot"), dict(provenance or {}))
+    file = to_file(program or load_program("zero_shot"), Provenance.model_validate(dict(provenance or {})))
     for stage, shown in (demos or {}).items():
         file.stages[stage].demos.extend(shown)
     told = {

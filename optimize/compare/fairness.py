@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from archehr.data.case import Case, DataError
 from archehr.optimize.files import data_label
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.stages.demos import made_from
 
@@ -42,8 +43,8 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
     if run.file is None:
         return {}
     label = data_label(str(run.manifest["data"]))
-    sure = label.startswith("sample/") or run.file.provenance.get("data_sha256") == run.manifest["data_sha256"]
-    listed = run.file.provenance.get("demo_case_ids", {}) if sure else {}
+    sure = label.startswith("sample/") or run.file.provenance.data_sha256 == run.manifest["data_sha256"]
+    listed = run.file.provenance.demo_case_ids if sure else {}
     found: dict[str, list[str]] = {}
     for case in cases:
         named = f"{label} {case.id}"
@@ -57,16 +58,16 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
 
 def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
     """How the scores of `cases` flatter the program because it was made with them, or ""."""
-    provenance = run.file.provenance if run.file else {}
+    provenance = run.file.provenance if run.file else Provenance()
     seen, told = fitted_cases(provenance, cases), bool(run.manifest.get("in_sample"))
     if 0 < len(seen) < len(cases):
         return f"IN SAMPLE in part: it was fitted on {len(seen)} of these {len(cases)} cases, so its scores flatter"
-    if seen or (told and "case_sha256" not in provenance):
+    if seen or (told and provenance.case_sha256 is None):
         return "IN SAMPLE: it was fitted on these cases, so its scores flatter"
     if told:  # on other cases of the same data, known one by one
         return ""
     label = data_label(str(run.manifest["data"]))
-    if "data_sha256" in provenance and provenance.get("data") == label != GENERIC_NAME:
+    if provenance.data_sha256 and provenance.data == label != GENERIC_NAME:
         return f"PERHAPS IN SAMPLE: it was fitted on data also called {label}"
     return ""
 

@@ -55,7 +55,7 @@ def _stage(stage: StageName, run: ProgramRun, base: ProgramRun | None) -> StageD
     comparable = base if base and base.file else None
     ours = run.file.stages[stage]
     theirs = comparable.file.stages[stage] if comparable and comparable.file else ours
-    sources = run.file.provenance.get("demo_case_ids", {}).get(stage, ())
+    sources = run.file.provenance.demo_case_ids.get(stage, ())
     demos = [
         DemoDifference(
             sources[i] if i < len(sources) else "", comparable is not None and demo in theirs.demos, _text(demo)

@@ -12,6 +12,7 @@ from archehr.data.dataset import read_cases
 from archehr.data.files import shipped_sample
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import PROMPTS, ProgramFile, save_program_file, to_file
+from archehr.program.prompts.provenance import Provenance
 
 REFORMULATE_DEMO_CASES = ("2", "5", "15")
 
@@ -24,11 +25,11 @@ def handwritten() -> ProgramFile:
         dspy.Example(narrative=cases[i].narrative, question=cases[i].clinician_question).with_inputs("narrative")
         for i in REFORMULATE_DEMO_CASES
     ]
-    provenance = {
-        "made_by": "python -m archehr.program.prompts.handwritten",
-        "demo_case_ids": {"reformulate": [f"sample/dev {i}" for i in REFORMULATE_DEMO_CASES]},
-        "scores": "not scored: written by hand, not fitted",
-    }
+    provenance = Provenance(
+        made_by="python -m archehr.program.prompts.handwritten",
+        demo_case_ids={"reformulate": [f"sample/dev {i}" for i in REFORMULATE_DEMO_CASES]},
+        scores="not scored: written by hand, not fitted",
+    )
     return to_file(program, provenance)
 
 

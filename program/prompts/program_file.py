@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_serializer
 
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import case_sha256, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
 from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
 from archehr.program.stages.registry import PIPELINE, STAGES
@@ -54,7 +55,11 @@ class ProgramFile(BaseModel):
     adapter: str = ADAPTER_NAME
     stages: dict[StageName, StageState]
     signature_hash: str
-    provenance: dict[str, Any] = Field(default_factory=dict)
+    provenance: Provenance = Provenance()
+
+    @field_serializer("provenance")
+    def _told(self, provenance: Provenance) -> dict[str, Any]:
+        return provenance.told()
 
 
 def load_program(
@@ -67,9 +72,10 @@ def load_program(
     made for other signatures.
     """
     if str(name) == "extractive":
-        program, provenance = extractive_program(settings), {"made_by": "built in", "data_sha256": fitted_on()}
+        program = extractive_program(settings)
+        provenance = Provenance(made_by="built in", data_sha256=fitted_on())
     elif str(name) == "zero_shot":
-        program, provenance = GroundedQA(settings or PRESETS["default"]), {"made_by": "built in"}
+        program, provenance = GroundedQA(settings or PRESETS["default"]), Provenance(made_by="built in")
     else:
         path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
         file = read_program_file(path)
@@ -157,7 +163,7 @@ def demo_sha256(demo: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(demo, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def to_file(program: GroundedQA, provenance: dict[str, Any] | None = None) -> ProgramFile:
+def to_file(program: GroundedQA, provenance: Provenance | None = None) -> ProgramFile:
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
     for stage in (s for s in STAGES if has_prompt(getattr(program, s))):
@@ -169,7 +175,7 @@ def to_file(program: GroundedQA, provenance: dict[str, Any] | None = None) -> Pr
         settings=program.settings,
         stages=stages,
         signature_hash=signature_hash(stages),
-        provenance=provenance or {},
+        provenance=provenance or Provenance(),
     )
 
 

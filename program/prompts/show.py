@@ -36,10 +36,10 @@ def show_program(
     shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
     if as_json:
         settings = program.settings.model_dump(mode="json")
-        told = {"program": name, "settings": settings, "provenance": program.provenance, "stages": shown}
+        told = {"program": name, "settings": settings, "provenance": program.provenance.told(), "stages": shown}
         return json.dumps(told, indent=1)
-    sources = program.provenance.get("demo_case_ids", {})
-    facts = {k: v for k, v in program.provenance.items() if k not in ("demo_case_ids", "case_sha256")}
+    sources = program.provenance.demo_case_ids
+    facts = {k: v for k, v in program.provenance.told().items() if k not in ("demo_case_ids", "case_sha256")}
     parts = [f"program {name}", f"  settings: {_settings(program)}", *_lines(facts)]
     for s, messages in shown.items():
         parts.append(f"\n{'=' * 20} {s} {'=' * 20}")

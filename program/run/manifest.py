@@ -16,6 +16,7 @@ from archehr.data.dataset import Dataset
 from archehr.program.lm.ledger import Count, Ledger
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import CaseRecord, answer_linked, fitted_cases
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.registry import STAGES
@@ -58,7 +59,7 @@ class Identity(BaseModel):
             data_sha256=data.sha256,
             program=getattr(program, "name", "GroundedQA"),
             program_hash=program_hash(program),
-            in_sample=bool(fitted_cases(getattr(program, "provenance", {}), data.chosen_from or data.cases)),
+            in_sample=bool(fitted_cases(getattr(program, "provenance", Provenance()), data.chosen_from or data.cases)),
             lm=lm_identity(lm),
             question=question,
             stages=[s for s in STAGES if s in stages],

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from archehr.data.case import Case
 from archehr.data.dataset import case_sha256, data_sha256
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.types import Link, SentenceScore
 
 
@@ -63,11 +64,11 @@ def answer_linked(records: Sequence[CaseRecord]) -> str:
     return "none" if not kinds else kinds.pop() if len(kinds) == 1 else "mixed"
 
 
-def fitted_cases(provenance: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
+def fitted_cases(provenance: Provenance, cases: Sequence[Case]) -> list[str]:
     """The ids of `cases` that a program with this provenance was made with, as far as it tells."""
-    if provenance.get("data_sha256") == data_sha256(cases):
+    if provenance.data_sha256 == data_sha256(cases):
         return [case.id for case in cases]
-    known = set(provenance.get("case_sha256", ()))
+    known = set(provenance.case_sha256 or ())
     return [case.id for case, sha in zip(cases, case_sha256(cases), strict=True) if sha in known] if known else []
 
 

@@ -21,6 +21,7 @@ from archehr.optimize.compare.html import write_page
 from archehr.optimize.compare.prompts import prompt_differences
 from archehr.optimize.compare.tables import frame, markdown, records_json
 from archehr.program.prompts.program_file import load_program
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.stages.registry import STAGES
 from tests.conftest import Ran
@@ -178,7 +179,7 @@ def test_in_sample_comparisons_are_labelled_everywhere(tmp_path: Path, capsys: p
 
 
 def test_cases_fitted_on_are_known_one_by_one_whatever_the_data_is_called() -> None:
-    made = {"data_sha256": data_sha256(TEST[:9]), "case_sha256": case_sha256(TEST[:9]), "data": "half"}
+    made = Provenance(data_sha256=data_sha256(TEST[:9]), case_sha256=case_sha256(TEST[:9]), data="half")
     part = run_of("part", provenance=made, in_sample=True)
     assert fitted_cases(made, TEST) == [c.id for c in TEST[:9]]
     assert compare(TEST, [part]).rows[0].flags[0].startswith("IN SAMPLE in part: it was fitted on 9 of these 20 cases")

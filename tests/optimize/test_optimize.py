@@ -54,17 +54,17 @@ def test_every_optimizer_writes_a_program_that_loads(optimizer: str, tmp_path: P
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "p.json.work").stat().st_mode) == 0o700
     assert set(file.stages) == set(STAGES)  # none frozen away by a compilation
-    assert file.provenance["optimizer"] == optimizer
-    assert file.provenance["model_version"] == ["fake/lm"]
+    assert file.provenance.optimizer == optimizer
+    assert file.provenance.model_version == ["fake/lm"]
     for stage in ("score", "align"):
         demos = predictor(getattr(program, stage)).demos
         assert demos == [d.shown() for d in found.fitted.prompts[stage].demos]
-        assert len(file.provenance["demo_case_ids"][stage]) == len(demos)
+        assert len(file.provenance.demo_case_ids[stage]) == len(demos)
         assert bool(demos) or optimizer in ("mipro", "gepa")
     assert predictor(program.reformulate).demos == predictor(load_program("handwritten").reformulate).demos
     for name in ("in_sample", "out_of_sample", "zero_shot", "handwritten"):
         assert found.tables[name][4].case_ids == tuple(c.id for c in FEW)
-        assert set(file.provenance["scores"][name]["subtask_2"]) == {"score", "value", "low", "high"}
+        assert set(file.provenance.scores[name]["subtask_2"]) == {"score", "value", "low", "high"}
 
 
 @pytest.mark.parametrize("optimizer", ["labeled", "random", "bootstrap", "mipro"])
@@ -152,7 +152,7 @@ def test_the_choice_goes_by_the_chain(tmp_path: Path) -> None:
 
     engine._reply = reply
     found, file = optimised(tmp_path / "p.json", "random", lm, stages=("align",), demos=1, candidates=4)
-    objectives = file.provenance["candidate_objectives"]
+    objectives = file.provenance.candidate_objectives
     assert len(objectives) == 4
     assert max(objectives) == 100 > min(objectives)
     assert [d.case_id for d in found.fitted.prompts["align"].demos] != [first]
@@ -235,9 +235,9 @@ def test_what_cannot_be_rebuilt_is_left_out_and_said(tmp_path: Path) -> None:
     shown = read_program_file(public)
     assert len(file.stages["align"].demos) == 2
     assert shown.stages["align"].demos == []
-    assert shown.provenance["demo_case_ids"]["align"] == []
-    assert shown.provenance["published"]["left_out"] == {"align": "2 bootstrapped demos"}
-    assert shown.provenance["published"]["scores"] == "those of the full program"
+    assert shown.provenance.demo_case_ids["align"] == []
+    assert shown.provenance.published["left_out"] == {"align": "2 bootstrapped demos"}
+    assert shown.provenance.published["scores"] == "those of the full program"
 
 
 @pytest.mark.parametrize("quotes", [True, False])
@@ -260,4 +260,4 @@ def test_instructions_that_quote_the_data_are_not_published(quotes: bool, tmp_pa
     shown = read_program_file(public)
     assert file.stages["align"].signature["instructions"] == quoted
     assert (shown.stages["align"].signature["instructions"] == quoted) is not quotes
-    assert ("instructions that quote the data" in str(shown.provenance["published"])) is quotes
+    assert ("instructions that quote the data" in str(shown.provenance.published)) is quotes

@@ -24,6 +24,7 @@ from archehr.program.prompts.program_file import (
     signature_hash,
     to_file,
 )
+from archehr.program.prompts.provenance import Provenance
 from archehr.program.prompts.show import stage_messages
 from archehr.program.settings import PRESETS
 from archehr.program.stages.registry import STAGES
@@ -43,11 +44,11 @@ def with_demo() -> GroundedQA:
 def test_a_saved_program_sends_the_same_messages_when_loaded(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     before = with_demo()
-    save_program_file(to_file(before, {"made_by": "test"}), path)
+    save_program_file(to_file(before, Provenance(made_by="test")), path)
     after = load_program(path)
     for stage in STAGES:
         assert stage_messages(after, stage, INPUTS[stage]) == stage_messages(before, stage, INPUTS[stage])
-    assert after.settings == PRESETS["seed"] and after.provenance == {"made_by": "test"}
+    assert after.settings == PRESETS["seed"] and after.provenance == Provenance(made_by="test")
     assert program_hash(after) == program_hash(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -63,5 +63,5 @@ def optimize(
     teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
     found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
     say(f"LM use: {usage_in_words(lm.ledger.totals())}")
-    typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report(found))
+    typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)
