@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -189,7 +190,7 @@ def added() -> tuple[Component, ...]:
     found: dict[str, Component] = {}
     for point in sorted(entry_points(group=GROUP)):
         component = _load(point)
-        if component.name in found or component.name in _TAKEN:
+        if component.name in found or _TAKEN.fullmatch(component.name):
             raise DataError(f"{_told(point)}: there is a score of that name already; rename or uninstall it")
         found[component.name] = component
     return tuple(found.values())
@@ -211,7 +212,8 @@ def compute(component: Component, batch: Batch) -> Scores:
     return numbers, unscorable
 
 
-_TAKEN = {c.name for c in OFFICIAL} | set(SHORT)
+# Every name on an official leaderboard.
+_TAKEN = re.compile("|".join([*(c.name for c in OFFICIAL), *SHORT, r"(\w+_)?(micro|macro)_(precision|recall|f1)"]))
 
 
 def _load(point: EntryPoint) -> Component:
