@@ -109,10 +109,13 @@ def test_what_cannot_be_scored_is_named_and_never_0(subtask):
         archehr.metric(subtask)(DEVSET[0], dspy.Prediction(question=None))
 
 
-def test_evaluate_raises_rather_than_count_a_case_without_gold(replayed, caplog):
+def test_evaluate_stops_at_a_case_without_gold_and_logs_no_text_of_it(replayed, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("dspy"), "propagate", True)
     bare = [dspy.Example(case=replace(TEST[0], gold=None)).with_inputs("case")]
-    with caplog.at_level(logging.CRITICAL), pytest.raises(Exception, match="cancelled due to errors"):
+    with pytest.raises(Exception, match="cancelled due to errors"):
         dspy.Evaluate(devset=bare, metric=archehr.metric(2), max_errors=1)(replayed)
+    assert "case 101: no reference for subtask 2" in caplog.text
+    assert not any(s.text in caplog.text for s in TEST[0].sentences) and TEST[0].narrative[:30] not in caplog.text
 
 
 @pytest.mark.parametrize("arguments", [(5,), ("2",), (2, 0), (2, -1.0)])
