@@ -70,5 +70,7 @@ def with_components(
             found[component.name] = component.scale * (total / n if n else np.full_like(total, np.nan))
         return found | ({overall: np.mean([found[name] for name in averaged], axis=0)} if averaged else {})
 
-    values = np.column_stack([table.values, *(np.asarray(scores[c.name], dtype=np.float64) for c in shown)])
+    columns = [np.asarray(scores[component.name], dtype=np.float64) for component in shown]
+    # Texts column by column, as the official np.mean gets them: numpy's last digit depends on the layout.
+    values = np.column_stack([table.values, *columns]) if width else np.array(columns).T
     return CaseTable(table.case_ids, (*table.columns, *(c.name for c in shown)), values, board)
