@@ -78,6 +78,10 @@ class Case:
     answer_sentences: tuple[AnswerSentence, ...] = ()
     gold: Gold | None = field(default=None)
 
+    def __repr__(self) -> str:
+        """Without the texts: DSPy logs the examples that failed, and notes do not belong in a log."""
+        return f"Case({self.id!r}, {len(self.sentences)} sentences)"
+
 
 class DataError(ValueError):
     """Bad input. The message is one line that names file, case, element and remedy, and holds no note text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from archehr.data.case import Gold
 from archehr.metrics.counts import ROW, Array, Counts, count_rows, micro_macro, precision_recall_f1
@@ -19,6 +20,18 @@ def count_links(links: Iterable[Pair], gold: AbstractSet[Pair]) -> Counts:
     """Counts of one case over pairs; repeats count once."""
     predicted = set(links)
     return Counts(len(predicted & gold), len(predicted), len(gold))
+
+
+def link_pairs(links: Iterable[Any] | None) -> list[Pair]:
+    """Links (each with an `answer_id` and `evidence_ids`) as (answer id, evidence id) pairs."""
+    return [(link.answer_id, i) for link in links or () for i in link.evidence_ids]
+
+
+def scored_links(answered: Any) -> Any:
+    """The links that subtask 4 scores, of a prediction or a record: those of the clinician's answer sentences where
+    the case gives these, else those of the program's own."""
+    given = getattr(answered, "given_links", None)
+    return getattr(answered, "links", None) if given is None else given
 
 
 def alignment_f1(links: Iterable[Pair], gold: Gold) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from archehr.data.case import Case, DataError, Gold
-from archehr.metrics.alignment import Pair
+from archehr.metrics.alignment import Pair, alignment_f1, link_pairs, scored_links
+from archehr.metrics.evidence import strict_f1
 from archehr.metrics.keys import TextKey, key_of
 from archehr.metrics.predictions import WORD_LIMIT, cut_words
 from archehr.metrics.text import Unscorable, bleu, rouge_l_sum, sari
@@ -17,7 +19,8 @@ def question_score(question: str, case: Case) -> float:
 
     Cut at 15 words first, as the official script does. Raises DataError where the case has no reference.
     """
-    return rouge_l_sum(cut_words(question, WORD_LIMIT[1]), _reference(case, 1).reference)
+    key: TextKey = _reference(case, 1)
+    return rouge_l_sum(cut_words(question, WORD_LIMIT[1]), key.reference)
 
 
 def answer_score(answer: str, case: Case) -> float:
@@ -26,13 +29,63 @@ def answer_score(answer: str, case: Case) -> float:
 
     Cut at 75 words first, as the official script does. Raises DataError where the case has no reference.
     """
-    key = _reference(case, 3)
+    key: TextKey = _reference(case, 3)
     text = cut_words(answer, WORD_LIMIT[3])
     try:
         overlap = bleu(text, key.reference)
     except Unscorable:
         overlap = 0.0
     return (overlap + rouge_l_sum(text, key.reference) + sari(key.source or "", text, key.reference) / 100) / 3
+
+
+# From which score on a case is good enough to become a demo, by subtask.
+GOOD_ENOUGH = {1: 0.3, 2: 0.6, 3: 0.3, 4: 0.7}
+# What each subtask scores of a prediction, and how.
+_PARTS: Mapping[int, tuple[str, Callable[[Any, Case], float]]] = {
+    1: ("question", question_score),
+    2: ("evidence", lambda ids, case: strict_f1(ids, case.gold or Gold())),
+    3: ("answer", answer_score),
+    4: ("links", lambda links, case: alignment_f1(link_pairs(links), case.gold or Gold())),
+}
+
+
+def metric(subtask: int, threshold: float | None = None) -> Callable[..., float]:
+    """A metric for dspy.Evaluate and DSPy's optimisers: `metric(example, prediction, trace=None)`.
+
+    `example.case` is a Case with gold and `prediction` what GroundedQA gave for it. The result is the score (0-1) of
+    the case in `subtask` that needs no model: ROUGE-Lsum of the question (1), strict F1 of the evidence (2), mean of
+    BLEU, ROUGE-Lsum and SARI of the answer (3), F1 of the links (4). An optimiser that looks for demos passes the
+    trace: then it is whether the score reaches `threshold` (by default 0.3, 0.6, 0.3 and 0.7) and the LM did not fail.
+
+    Raises DataError for another subtask or a threshold that is not above 0; the metric, for a case without the gold or
+    a prediction without the part that `subtask` scores (dspy.Evaluate stops there with max_errors=1, else counts 0).
+
+    Example:
+        devset = [dspy.Example(case=case).with_inputs("case") for case in archehr.read_cases("sample/test")]
+        dspy.Evaluate(devset=devset, metric=archehr.metric(2))(archehr.load_program("extractive"))
+    """
+    if subtask not in _PARTS:
+        raise DataError(f"metric({subtask!r}): there are subtasks 1, 2, 3 and 4")
+    least = GOOD_ENOUGH[subtask] if threshold is None else threshold
+    accept(0.0, least)  # refuses a threshold of 0 now, not at the first case
+    name, score_of = _PARTS[subtask]
+
+    def scored(
+        example: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> float:
+        case: Case = example.case
+        _reference(case, subtask)
+        part = scored_links(prediction) if subtask == 4 else getattr(prediction, name, None)
+        if part is None:
+            raise DataError(f"case {case.id}: the program gave no {name}, which subtask {subtask} scores")
+        score = score_of(part, case)
+        if trace is None or pred_name is not None:  # GEPA passes both, and wants the number
+            return score
+        failed = any(notice.kind == "lm_failed" for notice in getattr(prediction, "notices", ()))
+        return accept(score, least) and not failed
+
+    scored.__name__ = f"subtask_{subtask}"  # heads the table that dspy.Evaluate shows
+    return scored
 
 
 def accept(score: float, threshold: float) -> bool:
@@ -68,8 +121,8 @@ def alignment_feedback(links: Iterable[Pair], gold: Gold) -> str:
     return _said(remarks, "Every link is right and none is missing.")
 
 
-def _reference(case: Case, subtask: int) -> TextKey:
-    key: TextKey | None = key_of(case, subtask)
+def _reference(case: Case, subtask: int) -> Any:
+    key = key_of(case, subtask)
     if key is None:
         raise DataError(f"case {case.id}: no reference for subtask {subtask}; leave the case out or add its reference")
     return key

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from archehr.data.case import Case, DataError
 from archehr.metrics.alignment import Pair
-from archehr.metrics.predictions import one_line
+from archehr.metrics.predictions import faults_at
 
 
 class EvidenceKey(NamedTuple):
@@ -96,10 +96,10 @@ def official_keys(subtask: int, key: Any, root: Element | None, wanted: Collecti
 
 def _official_entries(key: Any, read: Callable[[Any], Any], wanted: Collection[str] | None) -> dict[Any, Any]:
     keys = {}
-    with one_line("the key"):
+    with faults_at("the key"):
         entries = list(enumerate(key, 1))
     for position, entry in entries:
-        with one_line(f"entry {position} of the key"):
+        with faults_at(f"entry {position} of the key"):
             if not wanted or entry["case_id"] in wanted:
                 keys[entry["case_id"]] = read(entry)
     return keys
@@ -139,6 +139,6 @@ def _official_answers(key: Any, root: Element | None, wanted: Collection[str] | 
 
 
 def _official_texts(cases: Sequence[Element], tag: str, wanted: Collection[str] | None) -> dict[str, str]:
-    with one_line(f"the XML: a case without its id or without text in <{tag}>"):
+    with faults_at(f"the XML: a case without its id or without text in <{tag}>"):
         chosen = [(c.attrib["id"], c) for c in cases if not wanted or c.attrib["id"] in wanted]
         return {case_id: case.find(tag).text.strip() for case_id, case in chosen}  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The per-case table every score is computed from, and the official leaderboards over it."""
+"""The per-case table every score is computed from, and the leaderboards over it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archehr.metrics.components import MEAN, OVERALL, Component, components, mean_of
 from archehr.metrics.counts import Array
-
-ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-# Official order on the leaderboard, and what the official overall score averages.
-TEXT_COMPONENTS = {
-    1: (*ROUGE, "bertscore", "medcon", "alignscore"),
-    3: ("bleu", *ROUGE, "sari", "bertscore", "medcon", "alignscore"),
-}
-IN_OVERALL = {
-    1: ("alignscore", "rougeLsum", "medcon", "bertscore"),
-    3: ("bleu", "rougeLsum", "sari", "bertscore", "alignscore", "medcon"),
-}
-# SARI is 0-100 by nature; all others are fractions, of which MEDCON can exceed 1 and BERTScore fall below 0.
-_SCALE = {"sari": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +37,40 @@ class CaseTable:
         ]
 
 
-def text_table(case_ids: Sequence[str], components: Mapping[str, Sequence[float]], subtask: int) -> CaseTable:
-    """The table of subtask 1 or 3 from per-case component scores (0-1; SARI 0-100) in the order of `case_ids`.
+def text_table(case_ids: Sequence[str], scores: Mapping[str, Sequence[float]], subtask: int) -> CaseTable:
+    """The official table of subtask 1 or 3 from per-case component scores (0-1; SARI 0-100) in the order of
+    `case_ids`."""
+    return with_components(bare_table(case_ids), scores, subtask, components(subtask, official_only=True))
 
-    The board has `overall_score` when every component of the official overall is there, `mean` (of those that are)
-    otherwise.
+
+def bare_table(case_ids: Sequence[str]) -> CaseTable:
+    """A table without a column yet, whose board is empty."""
+    return CaseTable(tuple(case_ids), (), np.empty((len(case_ids), 0)), lambda totals, n: {})
+
+
+def with_components(
+    table: CaseTable, scores: Mapping[str, Sequence[float]], subtask: int, known: Sequence[Component]
+) -> CaseTable:
+    """`table` with a column more for each of the `known` components that `scores` holds, a number per case.
+
+    Its board has their means over cases on the 0-100 scale and, where components are in the overall score, their
+    plain mean: `overall_score` when all of them are there, else `mean`.
     """
-    columns = tuple(name for name in TEXT_COMPONENTS[subtask] if name in components)
-    values = np.array([components[name] for name in columns], dtype=np.float64).T.reshape(len(case_ids), len(columns))
-    return CaseTable(tuple(case_ids), columns, values, lambda totals, n: text_board(totals, n, columns, subtask))
+    shown = [component for component in known if component.name in scores]
+    if not shown:
+        return table
+    width = len(table.columns)
+    averaged = mean_of(scores, subtask)
+    overall = OVERALL if averaged == mean_of([c.name for c in known], subtask) else MEAN
 
+    def board(totals: Array, n: int) -> dict[str, Array]:
+        found = table.board(totals[..., :width], n)
+        for column, component in enumerate(shown, width):
+            total = totals[..., column]
+            found[component.name] = component.scale * (total / n if n else np.full_like(total, np.nan))
+        return found | ({overall: np.mean([found[name] for name in averaged], axis=0)} if averaged else {})
 
-def text_board(totals: Array, n: int, columns: Sequence[str], subtask: int) -> dict[str, Array]:
-    """Mean over cases of each component, times 100, and the official overall: the plain mean of its components."""
-    scores = {
-        name: _SCALE.get(name, 100.0) * (totals[..., i] / n if n else np.full_like(totals[..., i], np.nan))
-        for i, name in enumerate(columns)
-    }
-    averaged = mean_of(columns, subtask)
-    if averaged:
-        name = "overall_score" if set(averaged) == set(IN_OVERALL[subtask]) else "mean"
-        scores[name] = np.mean([scores[c] for c in averaged], axis=0)
-    return scores
-
-
-def mean_of(columns: Sequence[str], subtask: int) -> list[str]:
-    """The components of the official overall score that are among `columns`."""
-    return [name for name in IN_OVERALL[subtask] if name in columns]
+    columns = [np.asarray(scores[component.name], dtype=np.float64) for component in shown]
+    # Texts column by column, as the official np.mean gets them: numpy's last digit depends on the layout.
+    values = np.column_stack([table.values, *columns]) if width else np.array(columns).T
+    return CaseTable(table.case_ids, (*table.columns, *(c.name for c in shown)), values, board)

@@ -11,10 +11,12 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import DataError
+from archehr.metrics.components import Resources, components
 from archehr.metrics.keys import official_keys
-from archehr.metrics.leaderboard import IN_OVERALL, ROUGE, text_table
+from archehr.metrics.leaderboard import text_table
 from archehr.metrics.predictions import WORD_LIMIT, check_cases, read_predictions
-from archehr.metrics.tables import Resources, Scored, build_table
+from archehr.metrics.tables import Scored, build_table
+from archehr.metrics.text import ROUGE
 
 
 def official_subtask2(submission: Any, key: Any, case_ids_to_score: Collection[str] | None = None) -> dict[str, float]:
@@ -54,7 +56,7 @@ def official_score(
         notes.append("citations kept as strings were read character by character, as the official script does")
     if subtask == 3 and (bare := [case_id for case_id in keys if keys[case_id].source is None]):
         raise DataError(f"case {bare[0]} is in the key but not in the XML; the official script stops here")
-    scored = build_table(subtask, predictions, keys, resources or Resources())
+    scored = build_table(subtask, predictions, keys, resources or Resources(), official_only=True)
     if scored.unscorable:
         where, why = next(iter(scored.unscorable.items()))
         raise DataError(f"{where}: {why}; the official script stops here, score without --as-official")
@@ -90,6 +92,6 @@ def official_leaderboard(scores: dict[str, Any], subtask: int) -> dict[str, floa
     if not isinstance(scores.get("rouge"), dict):
         raise DataError(f"rouge must map {', '.join(ROUGE)} to scores")
     flat = {k: v for name, score in scores.items() for k, v in (score.items() if name == "rouge" else [(name, score)])}
-    if lacking := [name for name in IN_OVERALL[subtask] if name not in flat]:
+    if lacking := [c.name for c in components(subtask, official_only=True) if c.in_overall and c.name not in flat]:
         raise DataError(f"no score for {', '.join(lacking)}; the overall score needs it")
     return text_table(["all"], {name: [score] for name, score in flat.items()}, subtask).leaderboard()

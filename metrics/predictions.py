@@ -25,7 +25,7 @@ def read_predictions(
     """
     found: list[tuple[str, Prediction]] = []
     for position, entry in _enumerated(submission):
-        with one_line(f"entry {position} of the submission"):
+        with faults_at(f"entry {position} of the submission"):
             case_id = entry["case_id"]
             if wanted and case_id not in wanted:
                 continue
@@ -72,7 +72,7 @@ def check_known(case_id: str, kind: str, used: Collection[Any], known: Collectio
 
 
 @contextmanager
-def one_line(where: str) -> Iterator[None]:
+def faults_at(where: str) -> Iterator[None]:
     """Turns what Python says of a missing field or a wrong type into one line that names the place."""
     try:
         yield
@@ -83,7 +83,7 @@ def one_line(where: str) -> Iterator[None]:
 
 
 def _enumerated(submission: Any) -> list[tuple[int, Any]]:
-    with one_line("the submission"):
+    with faults_at("the submission"):
         return list(enumerate(submission, 1))
 
 

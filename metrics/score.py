@@ -15,21 +15,22 @@ from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.submission import read_submission
+from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import key_of
-from archehr.metrics.leaderboard import CaseTable, mean_of
+from archehr.metrics.leaderboard import CaseTable
 from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
-from archehr.metrics.tables import Resources, Scored, build_table
+from archehr.metrics.tables import Scored, build_table
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreResult:
     """The scores of one submission. `table` holds the per-case numbers, for intervals and paired comparison.
 
-    `missing` names components that could not be computed and what to install or pass; then there is no
-    `overall_score`, and `mean` averages the components in `mean_of`. `unscorable` names cases for which a formula has
-    no value; they count 0 there. `notes` say what was cut, skipped or normalised.
+    `missing` names components that could not be computed and what to install or pass; where they belong to the
+    overall score there is no `overall_score`, and `mean` averages the components in `mean_of`. `unscorable` names
+    cases for which a formula has no value; they count 0 there. `notes` say what was cut, skipped or normalised.
     """
 
     subtask: int
@@ -42,22 +43,39 @@ class ScoreResult:
     @property
     def leaderboard(self) -> dict[str, float]:
         """Scores under their official names, 0-100."""
-        return {name: score for name, score in self.table.leaderboard().items() if name != "mean"}
+        return {name: score for name, score in self.table.leaderboard().items() if name != MEAN}
 
     @property
     def mean_of(self) -> list[str]:
-        """The official components that were averaged; empty for subtasks 2 and 4, which average nothing."""
-        return mean_of(self.table.columns, self.subtask) if self.subtask in (1, 3) else []
+        """The components that were averaged; empty for subtasks 2 and 4, which average nothing."""
+        return mean_of(self.table.columns, self.subtask)
 
     @property
     def mean(self) -> float | None:
         """The mean of the components in `mean_of` while some are missing, else None: then see `overall_score`."""
-        return self.table.leaderboard().get("mean")
+        return self.table.leaderboard().get(MEAN)
 
     @property
     def per_case(self) -> list[dict[str, float | str]]:
         """One record per case: id, counts or component scores."""
         return self.table.per_case()
+
+    @property
+    def headline(self) -> str:
+        """The name of the score that the subtask is judged by."""
+        return headline(self.subtask, self.intervals or self.table.leaderboard())
+
+    @property
+    def components(self) -> list[str]:
+        """The components that could be computed, in the order of the leaderboard."""
+        return [c.name for c in components(self.subtask) if c.name in self.table.columns]
+
+    def case_scores(self) -> dict[str, dict[str, float]]:
+        """Case id -> what the case alone would score (0-100): the headline, what stands beside it, each component."""
+        shown = [self.headline, *SUBTASKS[self.subtask].beside.values(), *self.components]
+        table = self.table
+        boards = ((i, table.board(row, 1)) for i, row in zip(table.case_ids, table.values, strict=True))
+        return {i: {name: float(board[name]) for name in shown} for i, board in boards}
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints and scores.json holds."""
@@ -68,8 +86,8 @@ class ScoreResult:
             "cases": len(self.table.case_ids),
         }
         if self.mean is not None:
-            found |= {"mean": self.mean, "mean_of": self.mean_of}
-        return found | {"unscorable": self.unscorable, "notes": self.notes}
+            found |= {MEAN: self.mean, "mean_of": self.mean_of}
+        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": self.case_scores()}
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Table cells: score name, value, 95 % interval; what is missing last."""
@@ -79,7 +97,7 @@ class ScoreResult:
         return rows + [(name, "-", f"missing: {why}") for name, why in self.missing.items()]
 
     def _label(self, name: str) -> str:
-        return f"mean of {', '.join(self.mean_of)}" if name == "mean" else name
+        return f"mean of {', '.join(self.mean_of)}" if name == MEAN else name
 
     def _bounds(self, name: str) -> str:
         interval = self.intervals.get(name)
@@ -105,7 +123,7 @@ def score_submission(
     notes: list[str] = []
     keys = {case.id: key for case in cases if (key := key_of(case, subtask)) is not None}
     if not keys:
-        raise DataError(f"no case has a reference for subtask {subtask}; it needs {_NEEDS[subtask]}")
+        raise DataError(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
     bare = {case.id for case in cases} - set(keys)
     predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
     ids = [case_id for case_id, _ in predictions]
@@ -132,7 +150,7 @@ def score_file(
 
     A key alone is enough for subtasks 2 and 4, and for all of 3 but SARI. Raises DataError: one line.
     """
-    if subtask not in _NEEDS:
+    if subtask not in SUBTASKS:
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
     if data is None and key is None:
         raise DataError("nothing to score against; pass --data DATA or --key KEY")
@@ -168,16 +186,8 @@ def score_run(
         if any(key_of(case, subtask) is not None for case in cases):
             scores[f"subtask_{subtask}"] = score_submission(submission, cases, subtask, resources=resources).as_json()
         else:
-            not_scored[f"subtask_{subtask}"] = f"the data does not hold {_NEEDS[subtask]}"
+            not_scored[f"subtask_{subtask}"] = f"the data does not hold {SUBTASKS[subtask].reference}"
     return scores | ({"not_scored": not_scored} if not_scored else {})
-
-
-_NEEDS = {
-    1: "clinician questions (archehr-qa.xml)",
-    2: "relevance labels (answers in the key)",
-    3: "clinician answers (clinician_answer_without_citations in the key)",
-    4: "citations (clinician_answer_sentences in the key)",
-}
 
 
 def _result(subtask: int, scored: Scored, notes: list[str]) -> ScoreResult:

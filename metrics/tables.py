@@ -4,30 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from archehr.data.case import DataError
-from archehr.metrics import medcon, neural, text
 from archehr.metrics.alignment import alignment_table, count_links
+from archehr.metrics.components import Batch, Resources, components, compute
 from archehr.metrics.evidence import count_evidence, evidence_table
-from archehr.metrics.leaderboard import IN_OVERALL, ROUGE, CaseTable, text_table
+from archehr.metrics.leaderboard import CaseTable, bare_table, with_components
+from archehr.metrics.neural import Missing
 from archehr.metrics.predictions import Prediction, check_known
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What the model-based components need and no package brings: names or folders of models, an index.
-
-    `bertscore_model` is distilbert-base-uncased, `alignscore_checkpoint` AlignScore-base.ckpt and `roberta_model` the
-    roberta-base it was trained from, `umls_index` a QuickUMLS index of the user's own UMLS.
-    """
-
-    bertscore_model: str | None = None
-    alignscore_checkpoint: Path | None = None
-    roberta_model: str | None = None
-    umls_index: Path | None = None
-    spacy_model: str = "en_core_web_sm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +26,34 @@ class Scored:
 
 
 def build_table(
-    subtask: int, predictions: Sequence[tuple[Any, Prediction]], keys: Mapping[Any, Any], resources: Resources
+    subtask: int,
+    predictions: Sequence[tuple[Any, Prediction]],
+    keys: Mapping[Any, Any],
+    resources: Resources,
+    *,
+    official_only: bool = False,
 ) -> Scored:
-    """Scores `predictions` (case id, prediction) against `keys`, which hold every one of these cases.
+    """Scores `predictions` (case id, prediction) against `keys`, which hold every one of these cases, by the counts
+    of subtasks 2 and 4 and by all components; with `official_only` by none that another package adds.
 
     Raises DataError naming every id that its case does not have.
     """
-    if subtask == 2:
-        return Scored(_evidence(predictions, keys))
-    if subtask == 4:
-        return Scored(_alignment(predictions, keys))
-    return _texts(subtask, predictions, keys, resources)
+    known = components(subtask, official_only=official_only)
+    counted = _COUNTED.get(subtask)
+    ids = tuple(case_id for case_id, _ in predictions)
+    table = counted(predictions, keys) if counted else bare_table(ids)
+    batch = Batch([prediction for _, prediction in predictions], [keys[case_id] for case_id in ids], resources)
+    scores: dict[str, Sequence[float]] = {}
+    missing: dict[str, str] = {}
+    unscorable: dict[str, str] = {}
+    for component in known:
+        try:
+            scores[component.name], faults = compute(component, batch)
+        except Missing as absent:
+            missing[component.name] = str(absent)
+        else:
+            unscorable |= {f"case {ids[i]}: {component.name}": why for i, why in faults.items()}
+    return Scored(with_components(table, scores, subtask, known), missing, unscorable)
 
 
 def _evidence(predictions: Sequence[tuple[Any, Prediction]], keys: Mapping[Any, Any]) -> CaseTable:
@@ -72,43 +74,7 @@ def _alignment(predictions: Sequence[tuple[Any, Prediction]], keys: Mapping[Any,
     return alignment_table([case_id for case_id, _ in predictions], counts)
 
 
-def _texts(
-    subtask: int, predictions: Sequence[tuple[Any, Prediction]], keys: Mapping[Any, Any], resources: Resources
-) -> Scored:
-    ids = [case_id for case_id, _ in predictions]
-    predicted = [prediction for _, prediction in predictions]
-    references = [keys[case_id].reference for case_id in ids]
-    sources = [keys[case_id].source for case_id in ids]
-    scores: dict[str, list[float]] = {}
-    missing: dict[str, str] = {}
-    unscorable: dict[str, str] = {}
-
-    def keep(name: str, result: tuple[list[float], dict[int, str]]) -> None:
-        scores[name] = result[0]
-        unscorable.update({f"case {ids[i]}: {name}": why for i, why in result[1].items()})
-
-    rouge = [text.rouge(p, r) for p, r in zip(predicted, references, strict=True)]
-    scores.update({name: [case[name] for case in rouge] for name in ROUGE})
-    if subtask == 3:
-        keep("bleu", text.over_cases(text.bleu, predicted, references))
-        if None in sources:
-            missing["sari"] = "compares with the patient's message: pass --data, a key alone does not hold it"
-        else:
-            keep("sari", text.over_cases(text.sari, sources, predicted, references))
-    model_based = {
-        "bertscore": lambda: neural.bertscore(predicted, references, resources.bertscore_model),
-        "medcon": lambda: medcon.medcon(predicted, references, resources.umls_index, resources.spacy_model),
-        "alignscore": lambda: neural.alignscore(
-            predicted, references, resources.alignscore_checkpoint, resources.roberta_model
-        ),
-    }
-    for name, compute in model_based.items():
-        try:
-            keep(name, compute())
-        except neural.Missing as absent:
-            missing[name] = str(absent)
-    order = [name for name in IN_OVERALL[subtask] if name in missing]
-    return Scored(text_table(ids, scores, subtask), {name: missing[name] for name in order}, unscorable)
+_COUNTED = {2: _evidence, 4: _alignment}
 
 
 def _refuse(faults: list[str]) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from archehr.metrics.leaderboard import ROUGE
-
+ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MAX_N = 4
 
 
@@ -22,10 +21,15 @@ def rouge(prediction: str, reference: str) -> dict[str, float]:
 
     rougeLsum splits on line breaks only, so it equals rougeL on single lines. Only [a-z0-9] makes tokens.
     """
+    return dict(zip(ROUGE, _rouge(prediction, reference), strict=True))
+
+
+@lru_cache(maxsize=10_000)  # each of the four is a component, and one search finds them all
+def _rouge(prediction: str, reference: str) -> tuple[float, ...]:
     # On single lines the two longest-common-subsequence scores are one, and finding it takes nearly all the time.
     names = ROUGE if "\n" in prediction or "\n" in reference else ROUGE[:3]
     scores = {name: float(score.fmeasure) for name, score in _rouge_scorer(names).score(reference, prediction).items()}
-    return {name: scores.get(name, scores["rougeL"]) for name in ROUGE}
+    return tuple(scores.get(name, scores["rougeL"]) for name in ROUGE)
 
 
 def rouge_l_sum(prediction: str, reference: str) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from archehr.data.case import Case
+from archehr.metrics.components import headline
 from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
@@ -45,7 +46,8 @@ def strict_micro_f1(pairs: Sequence[tuple[CaseRecord, Case]], settings: Pipeline
     for record, case in pairs:
         assert case.gold is not None
         counts.append(case_counts(select_evidence(record.scores or [], settings)[0], case.gold))
-    return evidence_table([case.id for _, case in pairs], counts).leaderboard()["strict_micro_f1"]
+    board = evidence_table([case.id for _, case in pairs], counts).leaderboard()
+    return board[headline(2, board)]
 
 
 def reliability(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[Reliability]:

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from archehr.data.case import Case
+from archehr.metrics.components import headline
 from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_difference
 from archehr.metrics.leaderboard import CaseTable
 from archehr.optimize.calls import BASELINES, expected_calls
 from archehr.optimize.cuts import Reliability, fit_cut, reliability
 from archehr.optimize.folds import Answering, assemble, split_folds
 from archehr.optimize.optimizers.optimizer import Options, Work
-from archehr.optimize.scores import case_table, headline, subtasks_of
+from archehr.optimize.scores import case_table, subtasks_of
 from archehr.optimize.search import Fitted, fit, propose
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
@@ -48,16 +49,18 @@ class Optimised:
         """subtask -> name and interval of its headline score."""
         found = {}
         for subtask, table in self.tables[name].items():
-            score = headline(table, subtask)
-            found[subtask] = (score, bootstrap(table)[score])
+            intervals = bootstrap(table)
+            score = headline(subtask, intervals)
+            found[subtask] = (score, intervals[score])
         return found
 
     def gains(self, baseline: str) -> dict[int, Difference]:
         """subtask -> out-of-sample score minus the baseline's, paired by case."""
-        return {
-            subtask: paired_difference(table, self.tables[baseline][subtask])[headline(table, subtask)]
-            for subtask, table in self.tables["out_of_sample"].items()
-        }
+        found = {}
+        for subtask, table in self.tables["out_of_sample"].items():
+            differences = paired_difference(table, self.tables[baseline][subtask])
+            found[subtask] = differences[headline(subtask, differences)]
+        return found
 
 
 def optimize(options: Options, cases: Sequence[Case], answering: Answering, teacher: Answering) -> Optimised:

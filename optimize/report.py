@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from archehr.metrics.components import MEAN
 from archehr.metrics.intervals import Difference
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.compare.compare import NOT_SHOWN, verdict
@@ -30,7 +31,7 @@ def _scores(optimised: Optimised) -> Iterator[str]:
     yield "in_sample may flatter: its cases decided the choice. No case was ever shown its own demo."
     if "handwritten_cut" in shown:
         yield "handwritten_cut: the hand-written prompt with only its cut fitted, out of sample."
-    if "mean" in {score for score, _ in shown["in_sample"].values()}:
+    if MEAN in {score for score, _ in shown["in_sample"].values()}:
         yield "mean: of the text scores that need no model; see archehr score for the official overall score."
 
 

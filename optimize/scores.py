@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from archehr.data.case import Case, DataError
 from archehr.data.submission import submission_entries
+from archehr.metrics.components import headline
 from archehr.metrics.leaderboard import CaseTable
 from archehr.metrics.score import score_submission
 from archehr.program.run.records import CaseRecord, submissions
@@ -26,19 +27,13 @@ def case_table(records: Sequence[CaseRecord], cases: Sequence[Case], subtask: in
     return score_submission(submission_entries(subtask, made), [known[i] for i in made], subtask).table
 
 
-def headline(table: CaseTable, subtask: int) -> str:
-    """The name of the score that a subtask is judged by; "mean" is of the text scores that need no model."""
-    if subtask in (2, 4):
-        return {2: "strict_micro_f1", 4: "micro_f1"}[subtask]
-    return next(n for n in ("overall_score", "mean") if n in table.leaderboard())
-
-
 def objective(records: Sequence[CaseRecord], cases: Sequence[Case], weights: Mapping[int, float]) -> float:
     """Weighted mean (0-100) of the headline scores of the whole chain."""
     total = 0.0
     for subtask, weight in weights.items():
         table = case_table(records, cases, subtask)
-        total += weight * table.leaderboard()[headline(table, subtask)]
+        board = table.leaderboard()
+        total += weight * board[headline(subtask, board)]
     return total / sum(weights.values())
 
 

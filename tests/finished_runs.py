@@ -8,7 +8,7 @@ from typing import Any
 
 from archehr.data.case import Case
 from archehr.data.dataset import data_sha256, read_cases
-from archehr.optimize.compare.compare import ProgramRun
+from archehr.optimize.compare.program_run import ProgramRun
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, to_file
 from archehr.program.prompts.provenance import Provenance

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from archehr.data.case import Case
-from archehr.optimize.compare.compare import Comparison, Row, case_scores
+from archehr.metrics.alignment import Pair, link_pairs, scored_links
+from archehr.optimize.compare.compare import Comparison, Row
 from archehr.program.run.records import CaseRecord
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -57,18 +56,12 @@ class CaseDifference:
 
 def case_differences(comparison: Comparison) -> list[CaseDifference]:
     """The cases, those with the largest differences first; equal ones in the order of the data."""
-    per_case = {row.label: {n: case_scores(result) for n, result in row.scores.items()} for row in comparison.rows}
+    per_case = {row.label: {n: row.case_scores(n) for n in row.scores} for row in comparison.rows}
     found = [
         CaseDifference(case, [_beside(case, row, comparison, per_case) for row in comparison.rows])
         for case in comparison.cases
     ]
     return sorted(found, key=lambda c: -c.size)
-
-
-def link_pairs(record: CaseRecord) -> list[Pair]:
-    """The (answer id, note id) pairs that subtask 4 scores."""
-    links = record.given_links if record.given_links is not None else record.links
-    return [(link.answer_id, i) for link in links or () for i in link.evidence_ids]
 
 
 def _beside(
@@ -81,7 +74,7 @@ def _beside(
     theirs = comparison.row(row.against).run.records[case.id]
     base = per_case[row.against]
     differences = {n: score - base[n][case.id] for n, score in scores.items() if n in base}
-    links, their_links = link_pairs(record), link_pairs(theirs)
+    links, their_links = link_pairs(scored_links(record)), link_pairs(scored_links(theirs))
     if not case.answer_sentences:  # the answers differ, so their sentence numbers are not comparable
         links = their_links = []
     return Beside(

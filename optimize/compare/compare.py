@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case, DataError
 from archehr.data.submission import submission_entries
+from archehr.metrics.components import SUBTASKS, Resources, mean_of
 from archehr.metrics.intervals import Difference, Interval, paired_difference
 from archehr.metrics.keys import key_of
 from archehr.metrics.score import ScoreResult, score_submission
-from archehr.metrics.tables import Resources
 from archehr.optimize.compare.fairness import check_same_task, demo_overlap, in_sample, setup_differences
-from archehr.optimize.scores import headline
-from archehr.program.prompts.program_file import ProgramFile
-from archehr.program.run.records import CaseRecord, submissions
+from archehr.optimize.compare.program_run import ProgramRun
+from archehr.program.run.records import submissions
 
-SUBTASKS = (1, 2, 3, 4)
 # Under six cases all may favour one program by chance alone more than once in 20 times (2 / 2**5 = 0.06).
 FEWEST_CASES = 6
 BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
-
-
-@dataclass(frozen=True)
-class ProgramRun:
-    """A finished run of one program with one LM: its run.json, its answers by case id, and its prompts (`file`; None
-    where it has none or, as `unknown` then says, where they cannot be told)."""
-
-    label: str
-    folder: Path
-    manifest: Mapping[str, Any]
-    records: Mapping[str, CaseRecord]
-    file: ProgramFile | None = None
-    unknown: str = ""
-
-    @property
-    def program(self) -> str:
-        return str(self.manifest["program"])
-
-    @property
-    def lm(self) -> str | None:
-        lm = self.manifest.get("lm")
-        return str(lm["model"]) if lm else None
 
 
 @dataclass(frozen=True)
@@ -81,8 +56,13 @@ class Row:
         """The name and value of the score that the subtask is judged by, or None where there is none."""
         if subtask not in self.scores:
             return None
-        name = headline(self.scores[subtask].table, subtask)
+        name = self.scores[subtask].headline
         return name, self.scores[subtask].intervals[name]
+
+    def case_scores(self, subtask: int) -> dict[str, float]:
+        """Case id -> the main score of that case alone."""
+        result = self.scores[subtask]
+        return {case_id: scores[result.headline] for case_id, scores in result.case_scores().items()}
 
     def difference(self, subtask: int) -> Difference | None:
         """The paired difference of the main score."""
@@ -141,10 +121,8 @@ def compare(
     """
     check_same_task(cases, runs)
     overlaps = {run.label: demo_overlap(run, cases) for run in runs}
-    shown = {case_id for found in overlaps.values() for case_id in found}
-    kept = [c for c in cases if c.id not in shown]
-    excluding = bool(shown) and bool(kept) and not keep_demo_cases
-    compared = kept if excluding else list(cases)
+    compared = _without_demos(cases, overlaps.values(), keep_demo_cases)
+    excluding = len(compared) < len(cases)
     scored = {run.label: _scores(run, compared, resources) for run in runs}
     rows = []
     for run in runs:
@@ -153,16 +131,18 @@ def compare(
         flags = _flags(run, compared, overlaps[run.label], excluding)
         label = None if against is run else against.label
         rows.append(Row(run, scored[run.label], label, differences, _took(run, compared), flags))
-    left_out = [c.id for c in cases if excluding and c.id in shown]
-    excluded = {i: [label for label, found in overlaps.items() if i in found] for i in left_out}
-    return Comparison(
-        str(runs[0].manifest["data"]),
-        compared,
-        rows,
-        excluded,
-        _notes(rows, compared, excluded),
-        setup_differences(runs),
-    )
+    left_out = {c.id for c in cases} - {c.id for c in compared}
+    excluded = {c.id: [label for label, found in overlaps.items() if c.id in found] for c in cases if c.id in left_out}
+    notes = _notes(rows, compared, excluded)
+    return Comparison(str(runs[0].manifest["data"]), compared, rows, excluded, notes, setup_differences(runs))
+
+
+def _without_demos(
+    cases: Sequence[Case], overlaps: Iterable[Mapping[str, Sequence[str]]], keep_demo_cases: bool
+) -> list[Case]:
+    shown = {case_id for found in overlaps for case_id in found}
+    kept = [c for c in cases if c.id not in shown]
+    return kept if kept and not keep_demo_cases else list(cases)
 
 
 def verdict(difference: Difference, cases: int) -> str:
@@ -170,12 +150,6 @@ def verdict(difference: Difference, cases: int) -> str:
     if cases < FEWEST_CASES or (difference.low <= 1e-9 and difference.high >= -1e-9):
         return NOT_SHOWN
     return BETTER if difference.low > 0 else WORSE
-
-
-def case_scores(result: ScoreResult) -> dict[str, float]:
-    """Case id -> the subtask's main score (0-100) of that case alone."""
-    table, name = result.table, headline(result.table, result.subtask)
-    return {i: float(table.board(row, 1)[name]) for i, row in zip(table.case_ids, table.values, strict=True)}
 
 
 def _scores(run: ProgramRun, cases: Sequence[Case], resources: Resources | None) -> dict[int, ScoreResult]:
@@ -251,13 +225,7 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
         notes.append(
             f"fewer than {FEWEST_CASES} cases can show no difference, whatever they score; here are {len(cases)}"
         )
-    for subtask in SUBTASKS:
-        missing = {
-            name: why for row in rows if subtask in row.scores for name, why in row.scores[subtask].missing.items()
-        }
-        if missing:
-            have = next(row.scores[subtask].mean_of for row in rows if subtask in row.scores)
-            notes.append(f"ST{subtask} is the mean of {', '.join(have)} only; missing: {', '.join(missing)}")
+    notes += _missing(rows)
     hits = [f"{row.label} {row.took.cache_hits}" for row in rows if row.took.cache_hits]
     if hits:
         notes.append(f"replies from the cache are in no call, token or cost: {', '.join(hits)}")
@@ -268,4 +236,18 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
         notes.append(
             f"{judged} differences are judged, each by its own 95 % interval, without correction for their number"
         )
+    return notes
+
+
+def _missing(rows: Sequence[Row]) -> list[str]:
+    """Which components could not be computed, and what the subtask is judged by instead."""
+    notes = []
+    for subtask in SUBTASKS:
+        results = [row.scores[subtask] for row in rows if subtask in row.scores]
+        missing = {name: why for result in results for name, why in result.missing.items()}
+        if lacking := mean_of(missing, subtask):
+            notes.append(
+                f"ST{subtask} is the mean of {', '.join(results[0].mean_of)} only; missing: {', '.join(lacking)}"
+            )
+        notes += [f"ST{subtask} {name} is missing: {why}" for name, why in missing.items() if name not in lacking]
     return notes

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archehr.data.case import Case, DataError
+from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.files import data_label
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.stages.demos import made_from
-
-if TYPE_CHECKING:
-    from archehr.optimize.compare.compare import ProgramRun
 
 GENERIC_NAME = "archehr-qa"  # what the organisers call every file
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.files import write_private
-from archehr.optimize.compare.cases import Beside, CaseDifference, case_differences, link_pairs
-from archehr.optimize.compare.compare import SUBTASKS, Comparison
+from archehr.metrics.alignment import link_pairs, scored_links
+from archehr.metrics.components import SUBTASKS
+from archehr.optimize.compare.cases import Beside, CaseDifference, case_differences
+from archehr.optimize.compare.compare import Comparison
 from archehr.optimize.compare.plot import WIDTH, plots
 from archehr.optimize.compare.prompts import prompt_differences
-from archehr.optimize.compare.tables import cell, heading, signed, took_cells
+from archehr.optimize.compare.tables import cell, component_rows, heading, signed, took_cells
 from archehr.program.run.html import render_page
 
 TEMPLATE = Path(__file__).with_name("compare.html.j2")
@@ -28,6 +30,7 @@ def write_page(comparison: Comparison, path: Path) -> None:
         subtasks=SUBTASKS,
         headings={n: heading(comparison, n) for n in SUBTASKS},
         cell=cell,
+        components=component_rows(comparison),
         took=took_cells,
         signed=signed,
         plots=plots(comparison, letters),
@@ -78,7 +81,7 @@ def _mark(sentence_id: str, answer: Beside, score: int | None) -> dict[str, Any]
 
 def _cited(answer_id: str, answer: Beside, key: tuple[str, ...] | None) -> list[tuple[str, str]]:
     """(note id, "right" | "wrong" | "missed" | "") for the links made and, of the key's, those not made."""
-    made = [i for a, i in link_pairs(answer.record) if a == answer_id]
+    made = [i for a, i in link_pairs(scored_links(answer.record)) if a == answer_id]
     if key is None:
         return [(i, "") for i in made]
     return [(i, "right" if i in key else "wrong") for i in made] + [(i, "missed") for i in key if i not in made]

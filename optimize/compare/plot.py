@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from archehr.metrics.components import SUBTASKS
 from archehr.metrics.intervals import Interval
-from archehr.optimize.compare.compare import SUBTASKS, Comparison, Row
+from archehr.optimize.compare.compare import Comparison, Row
 from archehr.optimize.compare.tables import heading
 from archehr.optimize.compare.tables import signed as signed_points
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from archehr.optimize.compare.compare import Comparison, ProgramRun
+from archehr.optimize.compare.compare import Comparison
+from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.optimize import prompt_tokens
 from archehr.program.prompts.program_file import to_program
 from archehr.program.stages.registry import STAGES

@@ -13,9 +13,10 @@ import dspy
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
 from archehr.data.files import write_private
-from archehr.metrics.tables import Resources
-from archehr.optimize.compare.compare import Comparison, ProgramRun, compare
+from archehr.metrics.components import Resources
+from archehr.optimize.compare.compare import Comparison, compare
 from archehr.optimize.compare.html import write_page
+from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.compare.tables import frame, markdown
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import (

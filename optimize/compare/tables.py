@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from archehr.optimize.compare.compare import SUBTASKS, Comparison, Row
+from archehr.metrics.components import SHORT, SUBTASKS
+from archehr.metrics.intervals import Difference, Interval
+from archehr.optimize.compare.compare import Comparison, Row
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAIN = {"strict_micro_f1": "strict F1", "micro_f1": "F1", "overall_score": "overall", "mean": "mean"}
-# Precision and recall beside the main score, under their official names.
-PARTS = {
-    2: {"P": "strict_micro_precision", "R": "strict_micro_recall"},
-    4: {"P": "micro_precision", "R": "micro_recall"},
-}
-
 
 def frame(comparison: Comparison) -> pd.DataFrame:
     """A row per program and LM, unrounded: scores and differences (0-100) with 95 % intervals, verdicts, precision
-    and recall, what it took; `flags` and `notes` as text."""
+    and recall, every component, what it took; `flags` and `notes` as text; the main score of each case alone."""
     import pandas as pd
 
-    return pd.DataFrame([_record(row, comparison) for row in comparison.rows])
+    return pd.DataFrame(
+        [
+            {
+                **_record(row, comparison),
+                "flags": "; ".join(row.flags),
+                "notes": "; ".join(comparison.notes),
+                **{f"st{n}_case_{i}": score for n in row.scores for i, score in row.case_scores(n).items()},
+            }
+            for row in comparison.rows
+        ]
+    )
 
 
 def records_json(comparison: Comparison) -> dict[str, Any]:
@@ -34,10 +39,11 @@ def records_json(comparison: Comparison) -> dict[str, Any]:
         "excluded": dict(comparison.excluded),
         "rows": [
             {
-                **_record(row, comparison, notes=False),
+                **_record(row, comparison),
                 "flags": list(row.flags),
                 "folder": str(row.run.folder),
                 "leaderboard": {f"subtask_{n}": row.scores[n].leaderboard for n in row.scores},
+                "case_scores": {f"subtask_{n}": row.case_scores(n) for n in row.scores},
                 "missing": {f"subtask_{n}": row.scores[n].missing for n in row.scores if row.scores[n].missing},
             }
             for row in comparison.rows
@@ -65,9 +71,12 @@ def markdown(comparison: Comparison) -> str:
     for row in comparison.rows:
         cells = ["<br>".join(cell(row, n)) for n in SUBTASKS]
         lines.append(_md([row_name(row, " **!**"), *cells, *took_cells(row)]))
+    labels = [row.label for row in comparison.rows]
+    if found := component_rows(comparison):
+        lines += ["", _md(["component", *labels]), _md(["---"] * (len(labels) + 1))]
+        lines += [_md([name, *("<br>".join(cell) for cell in cells)]) for name, cells in found]
     lines += ["", *(f"- {note}" for note in comparison.notes)]
     if comparison.setup:
-        labels = [row.label for row in comparison.rows]
         lines += ["", _md(["not the same in all", *labels]), _md(["---"] * (len(labels) + 1))]
         lines += [_md([name, *values]) for name, values in comparison.setup.items()]
     return "\n".join(lines) + "\n"
@@ -76,7 +85,7 @@ def markdown(comparison: Comparison) -> str:
 def heading(comparison: Comparison, subtask: int) -> str:
     """ "ST2 strict F1": the subtask and the score it is judged by."""
     found = next((main for row in comparison.rows if (main := row.main(subtask))), None)
-    return f"ST{subtask} {MAIN[found[0]]}" if found else f"ST{subtask}"
+    return f"ST{subtask} {SHORT[found[0]]}" if found else f"ST{subtask}"
 
 
 def cell(row: Row, subtask: int) -> list[str]:
@@ -85,14 +94,36 @@ def cell(row: Row, subtask: int) -> list[str]:
     if found is None:
         return ["-"]
     main, difference = found[1], row.difference(subtask)
-    lines = [f"{main.value:.1f} ({main.low:.1f} to {main.high:.1f})"]
-    if subtask in PARTS:
-        lines.append(" ".join(f"{k} {row.scores[subtask].leaderboard[v]:.1f}" for k, v in PARTS[subtask].items()))
-    if difference:
-        low, value, high = (signed(x) for x in (difference.low, difference.value, difference.high))
-        lines.append(f"{value} ({low} to {high})")
-        lines.append(row.verdict(subtask))
-    return lines
+    lines = [_bounded(main)]
+    if beside := SUBTASKS[subtask].beside:
+        lines.append(" ".join(f"{k} {row.scores[subtask].leaderboard[v]:.1f}" for k, v in beside.items()))
+    return [*lines, _bounded(difference), row.verdict(subtask)] if difference else lines
+
+
+def component_rows(comparison: Comparison) -> list[tuple[str, list[list[str]]]]:
+    """("ST3 bleu", the lines of each program's cell) for every component that a program has: score with interval,
+    difference with interval. They are not judged: a word for each would call some better by chance."""
+    found = []
+    for n in SUBTASKS:
+        names = dict.fromkeys(name for row in comparison.rows if n in row.scores for name in row.scores[n].components)
+        found += [(f"ST{n} {name}", [_component_cell(row, n, name) for row in comparison.rows]) for name in names]
+    return found
+
+
+def _component_cell(row: Row, subtask: int, name: str) -> list[str]:
+    score, difference = _component(row, subtask, name)
+    return [_bounded(part) for part in (score, difference) if part] or ["-"]
+
+
+def _component(row: Row, subtask: int, name: str) -> tuple[Interval | None, Difference | None]:
+    score = row.scores[subtask].intervals.get(name) if subtask in row.scores else None
+    return score, row.differences.get(subtask, {}).get(name)
+
+
+def _bounded(found: Interval) -> str:
+    """A score, or a difference with its signs, and its interval."""
+    words = signed if isinstance(found, Difference) else "{:.1f}".format
+    return f"{words(found.value)} ({words(found.low)} to {words(found.high)})"
 
 
 def signed(points: float) -> str:
@@ -113,7 +144,7 @@ def took_cells(row: Row) -> list[str]:
     return [*counts, cost, f"{took.seconds:.1f}", str(sum(took.notices.values()))]
 
 
-def _record(row: Row, comparison: Comparison, *, notes: bool = True) -> dict[str, Any]:
+def _record(row: Row, comparison: Comparison) -> dict[str, Any]:
     record: dict[str, Any] = {
         "row": row.label,
         "program": row.run.program,
@@ -125,21 +156,24 @@ def _record(row: Row, comparison: Comparison, *, notes: bool = True) -> dict[str
         record |= {f"st{subtask}_{name}": value for name, value in _numbers(row, subtask)}
     took = row.took
     record |= {name: getattr(took, name) for name in ("calls", "cache_hits", "tokens_in", "tokens_out", "cost")}
-    record |= {"seconds": took.seconds, "notices": sum(took.notices.values())}
-    if notes:
-        record |= {"flags": "; ".join(row.flags), "notes": "; ".join(comparison.notes)}
-    return record
+    return record | {"seconds": took.seconds, "notices": sum(took.notices.values())}
 
 
 def _numbers(row: Row, subtask: int) -> Iterator[tuple[str, Any]]:
     found, difference = row.main(subtask), row.difference(subtask)
     yield "score", found[0] if found else None
-    for name, source in (("", found[1] if found else None), ("difference_", difference)):
-        for part in ("value", "low", "high"):
-            yield f"{name}{part}", getattr(source, part) if source else None
+    yield from _parts("", found[1] if found else None, difference)
     yield "verdict", row.verdict(subtask) or None
-    for part, name in PARTS.get(subtask, {}).items():
+    for part, name in SUBTASKS[subtask].beside.items():
         yield part.lower(), row.scores[subtask].leaderboard[name] if found else None
+    for name in row.scores[subtask].components if found else ():
+        yield from _parts(f"{name}_", *_component(row, subtask, name))
+
+
+def _parts(name: str, score: Interval | None, difference: Difference | None) -> Iterator[tuple[str, Any]]:
+    for prefix, source in ((name, score), (f"{name}difference_", difference)):
+        for part in ("value", "low", "high"):
+            yield f"{prefix}{part}", getattr(source, part) if source else None
 
 
 def _md(cells: list[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -17,6 +17,9 @@ from archehr.data.case import DataError
 from archehr.data.files import write_private
 from archehr.program.run.manifest import Identity, Manifest
 from archehr.program.run.records import CaseRecord
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 JOURNAL = "predictions.jsonl"
 MANIFEST = "run.json"
@@ -36,7 +39,7 @@ class RunFolder:
         self.notices: list[str] = []
         self.manifest: Manifest | None = None  # of the calls before this one, then of this one too
         self._journal: FileIO | None = None
-        self._lock: IO[str] | None = None
+        self._lock: FileLock | None = None
 
     def __enter__(self) -> RunFolder:
         with self._disk_faults():
@@ -54,9 +57,10 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        for stream in (self._journal, self._lock):
-            if stream is not None:
-                stream.close()
+        if self._journal is not None:
+            self._journal.close()
+        if self._lock is not None:
+            self._lock.release()
 
     def append(self, record: CaseRecord) -> None:
         """Put one finished case on disk."""
@@ -135,25 +139,18 @@ def _open_private(path: Path, flags: int) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
 
 
-def _lock(path: Path) -> IO[str]:
+def _lock(path: Path) -> FileLock:
     """Hold `path` for this process; the system lets go when the process ends, however it ends."""
-    stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="ascii")
+    from filelock import FileLock, Timeout  # 0.05 s that only a run needs
+
+    holder = path.with_name("lock.pid")  # beside it: a locked file cannot be read everywhere
+    lock = FileLock(path, timeout=0, mode=0o600)
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = stream.read().strip() or "unknown"
-        stream.close()
+        lock.acquire()
+    except Timeout:
+        process = holder.read_text(encoding="ascii") if holder.exists() else "unknown"
         raise DataError(
-            f"{path.parent}: another run (process {holder}) is using it; wait, or use another --out"
+            f"{path.parent}: another run (process {process}) is using it; wait, or use another --out"
         ) from None
-    stream.truncate(0)
-    stream.write(str(os.getpid()))
-    stream.flush()
-    return stream
+    write_private(holder, str(os.getpid()))
+    return lock

@@ -9,6 +9,7 @@ from typing import Any
 
 from archehr.data.case import Case
 from archehr.data.files import write_private
+from archehr.metrics.components import MEAN, SUBTASKS, headline
 from archehr.program.pipeline import own_answer_sentences
 from archehr.program.run.html import render_page
 from archehr.program.run.manifest import Manifest
@@ -31,7 +32,6 @@ SUBTASK_4 = {
     "mixed": "the links of the clinician's answer sentences where given, else of the program's own answer",
     "none": "nothing: no links were made",
 }
-SUBTASKS = {"1": "question", "2": "evidence", "3": "answer", "4": "alignment"}
 
 
 def write_report(
@@ -117,15 +117,15 @@ def _used(records: Sequence[CaseRecord]) -> dict[str, Any]:
 
 def _scores(scores: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """A row per score: subtask, name, value, interval, whether the subtask is judged by it; then what is missing."""
-    for number, name in SUBTASKS.items():
+    for number, subtask in SUBTASKS.items():
         found = scores.get(f"subtask_{number}")
         if not found:
             continue
-        row = {"subtask": f"{number} {name}", "value": None, "main": False}
-        values = {**found["leaderboard"]} | ({"mean": found["mean"]} if "mean" in found else {})
-        main = {"2": "strict_micro_f1", "4": "micro_f1"}.get(number, "mean" if "mean" in values else "overall_score")
+        row = {"subtask": f"{number} {subtask.asks_for}", "value": None, "main": False}
+        values = {**found["leaderboard"]} | ({MEAN: found[MEAN]} if MEAN in found else {})
+        main = headline(number, values)
         for score, value in values.items():
-            label = f"mean of {', '.join(found['mean_of'])}" if score == "mean" else score.replace("_", " ")
+            label = f"mean of {', '.join(found['mean_of'])}" if score == MEAN else score.replace("_", " ")
             interval = found["intervals"].get(score)
             yield {**row, "score": label, "value": value, "interval": interval, "main": score == main}
         for score, why in found["missing"].items():

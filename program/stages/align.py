@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, Sentence
-from archehr.metrics.alignment import alignment_f1
-from archehr.metrics.feedback import alignment_feedback
+from archehr.metrics.alignment import alignment_f1, link_pairs
+from archehr.metrics.feedback import GOOD_ENOUGH, alignment_feedback
 from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.ask import Checked, ask
@@ -107,11 +107,6 @@ def check_links(raw: Sequence[Link], answer_ids: Sequence[str], note_ids: Sequen
     return Checked(links, notices, "; ".join(faults) or None)
 
 
-def linked_pairs(links: Sequence[Link]) -> list[tuple[str, str]]:
-    """Links as (answer id, note id) pairs, as the metrics take them."""
-    return [(link.answer_id, i) for link in links for i in link.evidence_ids]
-
-
 def _present(case: Case) -> bool:
     gold = case.gold
     if gold is None or not case.clinician_question or not case.sentences or not case.answer_sentences:
@@ -140,12 +135,12 @@ def _demo(case: Case) -> dict[str, Any]:
 
 def _score(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> float:
     assert case.gold is not None
-    return alignment_f1(linked_pairs(prediction.links), case.gold)
+    return alignment_f1(link_pairs(prediction.links), case.gold)
 
 
 def _feedback(prediction: dspy.Prediction, case: Case, settings: PipelineSettings) -> str:
     assert case.gold is not None
-    return alignment_feedback(linked_pairs(prediction.links), case.gold)
+    return alignment_feedback(link_pairs(prediction.links), case.gold)
 
 
 def _empty_and_rich_first(demos: Sequence[Fields], most: int) -> Sequence[Fields]:
@@ -171,7 +166,7 @@ STAGE = Stage(
         demo=_demo,
         score=_score,
         metric="F1 of the links",
-        threshold=0.7,
+        threshold=GOOD_ENOUGH[4],
         feedback=_feedback,
         arrange=_empty_and_rich_first,
     ),

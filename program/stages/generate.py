@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from archehr.data.case import Case, Sentence
-from archehr.metrics.feedback import answer_score
+from archehr.metrics.feedback import GOOD_ENOUGH, answer_score
 from archehr.program.extractive.generate import ExtractiveGenerate
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.ask import Checked, ask
@@ -117,7 +117,7 @@ STAGE = Stage(
         demo=_demo,
         score=_score,
         metric="mean of BLEU, ROUGE-Lsum and SARI with the clinician's answer",
-        threshold=0.3,
+        threshold=GOOD_ENOUGH[3],
         feedback=_feedback,
     ),
 )

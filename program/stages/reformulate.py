@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 
 from archehr.data.case import Case
-from archehr.metrics.feedback import question_score
+from archehr.metrics.feedback import GOOD_ENOUGH, question_score
 from archehr.program.extractive.reformulate import ExtractiveReformulate
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.ask import Checked, ask
@@ -94,7 +94,7 @@ STAGE = Stage(
         demo=_demo,
         score=_score,
         metric="ROUGE-Lsum with the clinician's question",
-        threshold=0.3,
+        threshold=GOOD_ENOUGH[1],
         feedback=_feedback,
     ),
 )

@@ -11,7 +11,7 @@ import dspy
 
 from archehr.data.case import Case, Relevance, Sentence
 from archehr.metrics.evidence import strict_f1
-from archehr.metrics.feedback import evidence_feedback
+from archehr.metrics.feedback import GOOD_ENOUGH, evidence_feedback
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.settings import PRESETS, PipelineSettings
@@ -188,7 +188,7 @@ STAGE = Stage(
         demo=_demo,
         score=_score,
         metric="strict F1 of the evidence",
-        threshold=0.6,
+        threshold=GOOD_ENOUGH[2],
         feedback=_feedback,
         arrange=_short_to_long,
     ),

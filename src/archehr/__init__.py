@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archehr.data.dataset import read_cases
+    from archehr.metrics.feedback import metric
     from archehr.program.lm import make_lm
     from archehr.program.pipeline import GroundedQA
     from archehr.program.prompts.program_file import load_program
     from archehr.program.run.run import run_cases
 
 __version__ = "0.2.0.dev0"
-__all__ = ["GroundedQA", "load_program", "make_lm", "read_cases", "run_cases"]
+__all__ = ["GroundedQA", "load_program", "make_lm", "metric", "read_cases", "run_cases"]
 
 _HOMES = {
     "GroundedQA": "archehr.program.pipeline",
     "load_program": "archehr.program.prompts.program_file",
     "make_lm": "archehr.program.lm",
+    "metric": "archehr.metrics.feedback",
     "read_cases": "archehr.data.dataset",
     "run_cases": "archehr.program.run.run",
 }

@@ -274,6 +274,13 @@ def test_the_tables_hold_what_archehr_score_says_to_the_last_digit(command: Comm
         assert float(first[f"st{subtask}_value"]) == official
         for end in ("low", "high"):
             assert float(first[f"st{subtask}_{end}"]) == scored["intervals"][name][end]
+        for case_id, scores in scored["case_scores"].items():
+            assert float(first[f"st{subtask}_case_{case_id}"]) == scores[name]
+        components = {n: v for n, v in scored["leaderboard"].items() if f"st{subtask}_{n}_value" in first}
+        assert set(components) >= ({"rouge1", "rougeLsum"} if subtask in (1, 3) else set())
+        for component, value in components.items():
+            assert float(first[f"st{subtask}_{component}_value"]) == value
+            assert float(second[f"st{subtask}_{component}_difference_value"]) == 0
         assert second[f"st{subtask}_verdict"] == "not shown" and float(second[f"st{subtask}_difference_value"]) == 0
 
 

@@ -38,8 +38,8 @@ def score(
     json: JsonOpt = False,
 ) -> None:
     """The official scores of a submission, with 95 % intervals over cases."""
+    from archehr.metrics.components import Resources
     from archehr.metrics.score import score_file
-    from archehr.metrics.tables import Resources
     from archehr.terminal.display import print_scores
 
     keep_offline(local_only)

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from archehr.optimize.compare.compare import BETTER, SUBTASKS, WORSE, Comparison, Row
-from archehr.optimize.compare.tables import cell, heading, row_name, took_cells
+from archehr.metrics.components import SUBTASKS
+from archehr.optimize.compare.compare import BETTER, WORSE, Comparison, Row
+from archehr.optimize.compare.tables import cell, component_rows, heading, row_name, took_cells
 
 WIDTH = 118  # where stdout is no terminal
 STYLE = {BETTER: "bold green", WORSE: "bold red"}
@@ -28,6 +29,12 @@ def print_comparison(comparison: Comparison) -> None:
         scores.add_row(escape(row_name(row, " (!)")), *(_cell(row, n) for n in SUBTASKS))
         scores.add_row()
     console.print(scores)
+    if found := component_rows(comparison):
+        parts = Table("component", *(escape(row.label) for row in comparison.rows), box=None, pad_edge=False)
+        for name, cells in found:
+            parts.add_row(escape(name), *(lines[0] for lines in cells))  # the differences stand in the files
+        console.print(parts)
+        console.print()
     took = Table("program", box=None, pad_edge=False)
     for name in ("calls", "tokens in", "tokens out", "cost", "seconds", "notices"):
         took.add_column(name, justify="right")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from archehr.metrics.components import MEAN, headline
+
 if TYPE_CHECKING:
     from archehr.data.case import Case
     from archehr.metrics.score import ScoreResult
@@ -104,12 +106,10 @@ def usage_in_words(usage: Mapping[str, Any]) -> str:
 def _main_score(subtask: int, scores: dict[str, Any]) -> str:
     """The one number of a subtask that the leaderboard ranks by, or the mean of what could be computed."""
     found = scores[f"subtask_{subtask}"]
-    name = {2: "strict_micro_f1", 4: "micro_f1"}.get(subtask, "overall_score")
-    if name not in found["leaderboard"]:
-        low, high = (found["intervals"]["mean"][k] for k in ("low", "high"))
-        return f"{found['mean']:.1f} ({low:.1f} to {high:.1f}), mean of {', '.join(found['mean_of'])} only"
-    low, high = (found["intervals"][name][k] for k in ("low", "high"))
-    return f"{name} {found['leaderboard'][name]:.1f} ({low:.1f} to {high:.1f})"
+    name = headline(subtask, found["intervals"])
+    value, low, high = (found["intervals"][name][k] for k in ("value", "low", "high"))
+    shown = f"{value:.1f} ({low:.1f} to {high:.1f})"
+    return f"{shown}, mean of {', '.join(found['mean_of'])} only" if name == MEAN else f"{name} {shown}"
 
 
 def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:

@@ -30,7 +30,7 @@ DemosFromOpt = Annotated[
 ]
 PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
 
-# What the model-based scores need (metrics.tables.Resources).
+# What the model-based scores need (metrics.components.Resources).
 BertscoreOpt = Annotated[str | None, typer.Option(help="distilbert-base-uncased, a name or a folder")]
 AlignscoreOpt = Annotated[Path | None, typer.Option(help="AlignScore-base.ckpt")]
 RobertaOpt = Annotated[str | None, typer.Option(help="roberta-base, a name or a folder")]

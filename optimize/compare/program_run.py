@@ -1,0 +1,33 @@
+"""One finished run as it is compared: its answers, its run.json and its prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from archehr.program.prompts.program_file import ProgramFile
+from archehr.program.run.records import CaseRecord
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A finished run of one program with one LM: its run.json, its answers by case id, and its prompts (`file`; None
+    where it has none or, as `unknown` then says, where they cannot be told)."""
+
+    label: str
+    folder: Path
+    manifest: Mapping[str, Any]
+    records: Mapping[str, CaseRecord]
+    file: ProgramFile | None = None
+    unknown: str = ""
+
+    @property
+    def program(self) -> str:
+        return str(self.manifest["program"])
+
+    @property
+    def lm(self) -> str | None:
+        lm = self.manifest.get("lm")
+        return str(lm["model"]) if lm else None
