@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import DataError
-from archehr.metrics import medcon, neural, text
+from archehr.metrics.scorers import medcon, neural, text
 
 # Other packages name their components here: [project.entry-points."archehr.metrics"].
 GROUP = "archehr.metrics"

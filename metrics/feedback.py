@@ -11,7 +11,7 @@ from archehr.metrics.alignment import Pair, alignment_f1, link_pairs, scored_lin
 from archehr.metrics.evidence import strict_f1
 from archehr.metrics.keys import TextKey, key_of
 from archehr.metrics.predictions import WORD_LIMIT, cut_words
-from archehr.metrics.text import Unscorable, bleu, rouge_l_sum, sari
+from archehr.metrics.scorers.text import Unscorable, bleu, rouge_l_sum, sari
 
 
 def question_score(question: str, case: Case) -> float:

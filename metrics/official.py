@@ -15,8 +15,8 @@ from archehr.metrics.components import Resources, components
 from archehr.metrics.keys import official_keys
 from archehr.metrics.leaderboard import text_table
 from archehr.metrics.predictions import WORD_LIMIT, check_cases, read_predictions
+from archehr.metrics.scorers.text import ROUGE
 from archehr.metrics.tables import Scored, build_table
-from archehr.metrics.text import ROUGE
 
 
 def official_subtask2(submission: Any, key: Any, case_ids_to_score: Collection[str] | None = None) -> dict[str, float]:

@@ -11,8 +11,8 @@ from archehr.metrics.alignment import alignment_table, count_links
 from archehr.metrics.components import Batch, Resources, components, compute
 from archehr.metrics.evidence import count_evidence, evidence_table
 from archehr.metrics.leaderboard import CaseTable, bare_table, with_components
-from archehr.metrics.neural import Missing
 from archehr.metrics.predictions import Prediction, check_known
+from archehr.metrics.scorers.neural import Missing
 
 
 @dataclass(frozen=True, slots=True)

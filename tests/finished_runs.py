@@ -12,6 +12,7 @@ from archehr.optimize.compare.program_run import ProgramRun
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, to_file
 from archehr.program.prompts.provenance import Provenance
+from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
 from archehr.program.types import Link
 
@@ -48,10 +49,11 @@ def run_of(
         "data": "sample/test",
         "data_sha256": data_sha256(cases),
         "program": label,
+        "program_hash": label,
         "lm": {"model": "fake"},
         "question": "own",
         "stages": ["reformulate", "score", "generate", "align"],
         "settings": {"cut": 5},
-        "sessions": [{"seconds": 1.5}, {"seconds": 2.0}],
+        "sessions": [{"started": "2026-01-01", "seconds": 1.5}, {"started": "2026-01-02", "seconds": 2.0}],
     }
-    return ProgramRun(label, Path(f"runs/{label}"), told | manifest, records, file)
+    return ProgramRun(label, Path(f"runs/{label}"), Manifest.model_validate(told | manifest), records, file)

@@ -134,7 +134,7 @@ def compare(
     left_out = {c.id for c in cases} - {c.id for c in compared}
     excluded = {c.id: [label for label, found in overlaps.items() if c.id in found] for c in cases if c.id in left_out}
     notes = _notes(rows, compared, excluded)
-    return Comparison(str(runs[0].manifest["data"]), compared, rows, excluded, notes, setup_differences(runs))
+    return Comparison(runs[0].manifest.data, compared, rows, excluded, notes, setup_differences(runs))
 
 
 def _without_demos(
@@ -194,7 +194,7 @@ def _took(run: ProgramRun, cases: Sequence[Case]) -> Took:
         total("tokens_in"),
         total("tokens_out"),
         None if None in costs else float(sum(costs)),
-        sum(float(session["seconds"]) for session in run.manifest["sessions"]),
+        sum(session.seconds for session in run.manifest.sessions),
         dict(Counter(n["kind"] for r in records for n in r.notices).most_common()),
     )
 

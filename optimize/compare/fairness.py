@@ -27,7 +27,7 @@ def check_same_task(cases: Sequence[Case], runs: Sequence[ProgramRun]) -> None:
             )
     for name, remedy in (("data_sha256", "answer the same DATA"), ("question", "run all with the same --question")):
         for run in runs:
-            if run.manifest.get(name) != runs[0].manifest.get(name):
+            if getattr(run.manifest, name) != getattr(runs[0].manifest, name):
                 what = name.replace("data_sha256", "data")
                 raise DataError(f"{run.folder} and {runs[0].folder}: runs on another {what}; {remedy}")
 
@@ -40,8 +40,8 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
     """
     if run.file is None:
         return {}
-    label = data_label(str(run.manifest["data"]))
-    sure = label.startswith("sample/") or run.file.provenance.data_sha256 == run.manifest["data_sha256"]
+    label = data_label(run.manifest.data)
+    sure = label.startswith("sample/") or run.file.provenance.data_sha256 == run.manifest.data_sha256
     listed = run.file.provenance.demo_case_ids if sure else {}
     found: dict[str, list[str]] = {}
     for case in cases:
@@ -57,14 +57,14 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
 def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
     """How the scores of `cases` flatter the program because it was made with them, or ""."""
     provenance = run.file.provenance if run.file else Provenance()
-    seen, told = fitted_cases(provenance, cases), bool(run.manifest.get("in_sample"))
+    seen, told = fitted_cases(provenance, cases), run.manifest.in_sample
     if 0 < len(seen) < len(cases):
         return f"IN SAMPLE in part: it was fitted on {len(seen)} of these {len(cases)} cases, so its scores flatter"
     if seen or (told and provenance.case_sha256 is None):
         return "IN SAMPLE: it was fitted on these cases, so its scores flatter"
     if told:  # on other cases of the same data, known one by one
         return ""
-    label = data_label(str(run.manifest["data"]))
+    label = data_label(run.manifest.data)
     if provenance.data_sha256 and provenance.data == label != GENERIC_NAME:
         return f"PERHAPS IN SAMPLE: it was fitted on data also called {label}"
     return ""
@@ -75,10 +75,10 @@ def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     software that are not the same in all that have them."""
     flat = [
         {
-            **_flat("settings", run.manifest.get("settings") or {}),
-            **_flat("lm", run.manifest.get("lm") or {}),
-            **_flat("versions", run.manifest.get("versions") or {}),
-            "stages": ", ".join(run.manifest.get("stages") or ()),
+            **_flat("settings", run.manifest.settings.model_dump(mode="json")),
+            **_flat("lm", run.manifest.lm or {}),
+            **_flat("versions", run.manifest.versions),
+            "stages": ", ".join(run.manifest.stages),
         }
         for run in runs
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from archehr.program.prompts.program_file import ProgramFile
+from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
 
 
@@ -18,16 +18,15 @@ class ProgramRun:
 
     label: str
     folder: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     records: Mapping[str, CaseRecord]
     file: ProgramFile | None = None
     unknown: str = ""
 
     @property
     def program(self) -> str:
-        return str(self.manifest["program"])
+        return self.manifest.program
 
     @property
     def lm(self) -> str | None:
-        lm = self.manifest.get("lm")
-        return str(lm["model"]) if lm else None
+        return str(self.manifest.lm["model"]) if self.manifest.lm else None

@@ -29,6 +29,7 @@ from archehr.program.prompts.program_file import (
     to_program,
 )
 from archehr.program.run.folder import read_run_folder
+from archehr.program.run.manifest import Manifest
 from archehr.program.run.run import PROGRAM, run_cases
 
 # A progress display, as program.display.RunDisplay.
@@ -108,23 +109,23 @@ def run_programs(
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
     """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
     the same comes again. Raises DataError for a folder that holds no run."""
-    found = [(m.as_json(), r) for m, r in map(read_run_folder, folders)]
-    lms = {str(manifest["lm"]["model"]) for manifest, _ in found if manifest["lm"]}
-    stems = [Path(str(manifest["program"])).stem for manifest, _ in found]
+    found = [read_run_folder(folder) for folder in folders]
+    lms = {str(manifest.lm["model"]) for manifest, _ in found if manifest.lm}
+    stems = [Path(manifest.program).stem for manifest, _ in found]
     runs: list[ProgramRun] = []
     for folder, (manifest, records), stem in zip(folders, found, stems, strict=True):
-        others = {str(m["program"]) for (m, _), s in zip(found, stems, strict=True) if s == stem}
-        name = stem if len(others) == 1 else str(manifest["program"])
-        label = f"{name}, {manifest['lm']['model']}" if manifest["lm"] and len(lms) > 1 else name
+        others = {str(m.program) for (m, _), s in zip(found, stems, strict=True) if s == stem}
+        name = stem if len(others) == 1 else manifest.program
+        label = f"{name}, {manifest.lm['model']}" if manifest.lm and len(lms) > 1 else name
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
         file, unknown = _prompts(folder, manifest)
         runs.append(ProgramRun(f"{label} ({again + 1})" if again else label, folder, manifest, records, file, unknown))
     return runs
 
 
-def _prompts(folder: Path, manifest: dict[str, Any]) -> tuple[ProgramFile | None, str]:
+def _prompts(folder: Path, manifest: Manifest) -> tuple[ProgramFile | None, str]:
     """The program as it was run, or why its prompts are not known; neither for a program without prompts."""
-    if manifest["lm"] is None:
+    if manifest.lm is None:
         return None, ""
     stored = folder / PROGRAM
     try:
@@ -132,14 +133,14 @@ def _prompts(folder: Path, manifest: dict[str, Any]) -> tuple[ProgramFile | None
             file = read_program_file(stored)
             program = to_program(file)
         else:
-            program = load_program(str(manifest["program"]))
+            program = load_program(manifest.program)
             if not hasattr(program.score, "predict"):
                 return None, ""
             file = to_file(program, program.provenance)
     except DataError:
-        return None, f"the program {Path(str(manifest['program'])).name} cannot be read any more"
-    if program_hash(program) != manifest["program_hash"]:
-        return None, f"the program {Path(str(manifest['program'])).name} has changed since its run"
+        return None, f"the program {Path(manifest.program).name} cannot be read any more"
+    if program_hash(program) != manifest.program_hash:
+        return None, f"the program {Path(manifest.program).name} has changed since its run"
     return file, ""
 
 

@@ -13,7 +13,7 @@ from archehr.metrics.alignment import alignment_table, count_links
 from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.metrics.intervals import bootstrap
 from archehr.metrics.leaderboard import CaseTable
-from archehr.metrics.text import bleu, rouge_l_sum, sari
+from archehr.metrics.scorers.text import bleu, rouge_l_sum, sari
 from archehr.program.extractive import EXTRACTIVE_CUT, align, score_sentences
 from archehr.program.extractive.align import AlignmentModel
 from archehr.program.extractive.generate import answer

@@ -17,9 +17,9 @@ import numpy as np
 
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
-from archehr.metrics import text
 from archehr.metrics.intervals import RESAMPLES, bootstrap
 from archehr.metrics.score import ScoreResult, score_submission
+from archehr.metrics.scorers import text
 
 CASES = 100
 # The plain bootstrap loop is timed on this many resamples and scaled to RESAMPLES.

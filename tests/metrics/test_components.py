@@ -70,7 +70,8 @@ def package(tmp_path, monkeypatch):
 def adding(package, body, name="odd", subtasks="(3,)", **also):
     """Install a package whose component `name` has this `compute`."""
     package(
-        "from archehr.metrics.components import Component, case_by_case\nfrom archehr.metrics.neural import Missing\n"
+        "from archehr.metrics.components import Component, case_by_case\n"
+        "from archehr.metrics.scorers.neural import Missing\n"
         f"def compute(batch):\n    {body}\n"
         f"component = Component({name!r}, compute, {subtasks}, **{also})\n",
         "[archehr.metrics]\nodd = odd_package:component\n",
@@ -244,7 +245,7 @@ def test_case_scores_are_those_of_the_case_alone():
 
 def test_a_component_of_one_case_may_be_unscorable():
     from archehr.metrics.components import Batch, Resources, compute
-    from archehr.metrics.text import Unscorable
+    from archehr.metrics.scorers.text import Unscorable
 
     def metric(prediction, key):
         if not prediction:

@@ -2,7 +2,7 @@ import pytest
 
 from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance
 from archehr.metrics import feedback
-from archehr.metrics.text import bleu, rouge_l_sum, sari
+from archehr.metrics.scorers.text import bleu, rouge_l_sum, sari
 
 GOLD = Gold(
     relevance={

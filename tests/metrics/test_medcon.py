@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from archehr.data.case import DataError
-from archehr.metrics import medcon
-from archehr.metrics.neural import Missing
+from archehr.metrics.scorers import medcon
+from archehr.metrics.scorers.neural import Missing
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 needs_quickumls = [

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from archehr.data.case import DataError
-from archehr.metrics import neural
 from archehr.metrics.components import Resources
 from archehr.metrics.score import score_submission
+from archehr.metrics.scorers import neural
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 DISTILBERT = str(VECTORS / "tiny_models" / "distilbert-base-uncased")

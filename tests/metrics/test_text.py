@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archehr.metrics.text import Unscorable, bleu, over_cases, rouge, sari
+from archehr.metrics.scorers.text import Unscorable, bleu, over_cases, rouge, sari
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 

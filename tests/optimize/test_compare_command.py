@@ -138,5 +138,5 @@ def test_a_run_of_another_program_version_is_run_anew(optimised: Path, tmp_path:
     changed = json.loads(path.read_text())
     changed["settings"]["cut"] = 4
     path.write_text(json.dumps(changed))
-    assert compared(tmp_path / "c", [str(path)], ["one"]).rows[0].run.manifest["settings"]["cut"] == 4
+    assert compared(tmp_path / "c", [str(path)], ["one"]).rows[0].run.manifest.settings.cut == 4
     assert len(list((tmp_path / "c/runs").iterdir())) == 2

@@ -90,7 +90,7 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         demo = {"narrative": HOSTILE, "question": HOSTILE}
         runs = [
             run_of("a", cases, data=HOSTILE),
-            run_of(HOSTILE, cases, data=HOSTILE, demos={"reformulate": [demo]}, settings={"cut": HOSTILE}),
+            run_of(HOSTILE, cases, data=HOSTILE, demos={"reformulate": [demo]}, lm={"model": "fake", "seed": HOSTILE}),
         ]
         write_page(compare(cases, runs, keep_demo_cases=True), path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

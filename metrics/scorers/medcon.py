@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import DataError
-from archehr.metrics.neural import Missing
+from archehr.metrics.scorers.neural import Missing
 
 # The 66 semantic types of the official medcon_scorer.py; procedures (T058-T061) are not among them.
 # fmt: off

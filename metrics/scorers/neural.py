@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import DataError
-from archehr.metrics.text import Unscorable, over_cases
+from archehr.metrics.scorers.text import Unscorable, over_cases
 
 # Official settings: distilbert-base-uncased, its layer 4, rescaled with the baseline F1 bert-score ships for that layer
 # (rescale_baseline/en/distilbert-base-uncased.tsv), batches of 8.

@@ -1,0 +1,1 @@
+"""The text scores: overlap, and those that need models or an index."""
