@@ -11,7 +11,7 @@ from archehr.program.extractive.question.cut import close, without_tail
 from archehr.program.extractive.question.focus import Ask, asks_of
 from archehr.program.extractive.question.message import Message, read_message, sentences
 from archehr.program.extractive.question.patient import Patient, who_is_the_patient
-from archehr.program.extractive.question.person import third_person
+from archehr.program.extractive.question.person import names_first_person, third_person
 from archehr.program.extractive.question.request import helped_to, requested
 from archehr.program.extractive.question.topic import complaints, conditions, diseases, subject_topic
 from archehr.program.extractive.question.word_order import directly
@@ -38,9 +38,13 @@ transfuse|transfusion|end of life|missed|words|language
 
 _DANGLES = re.compile(r"\b(?:this|it|that|these|those|them|happen\w*|now)\b", re.IGNORECASE)
 _TELLS = re.compile(r"(?:I|he|she|my|our|his|her)\b(?!')", re.IGNORECASE)
-_BUT_WANTS = re.compile(r"[,;.]?\s*\b(?:and |so |but )*(?:i (?:want|need|wish|would)|please|pls|plz|kindly)\b", re.IGNORECASE)
+_BUT_WANTS = re.compile(
+    r"[,;.]?\s*\b(?:and |so |but )*(?:i (?:want|need|wish|would)|please|pls|plz|kindly)\b", re.IGNORECASE
+)
 _WRITES = re.compile(
-    r"\b(?:writing|name is|years? old|yrs? old|live in|reading|looking|searching|years? male|wish|want|need|came across|web ?site|would like|cannot find|thank|your|doing a|report|question)\b", re.IGNORECASE
+    r"\b(?:writing|name is|years? old|yrs? old|live in|reading|looking|searching|years? male|wish|want|need"
+    r"|came across|web ?site|would like|cannot find|thank|your|doing a|report|question)\b",
+    re.IGNORECASE,
 )
 
 
@@ -85,6 +89,7 @@ def _put(ask: Ask, patient: Patient, limit: int) -> str:
 
 def _fitting_first(questions: list[tuple[Ask, str]], limit: int) -> list[tuple[Ask, str]]:
     """A question that would be cut gives way to one that fits and is nearly as likely the main one."""
+
     def merit(pair: tuple[Ask, str]) -> float:
         return pair[0].weight - 1.0 * (len(pair[1].split()) > limit)
 
@@ -111,7 +116,12 @@ def _with_topic(question: str, message: Message, patient: Patient, limit: int) -
         question = _THIS_DISEASE.sub(lambda _: named[0], question, count=1)
     told = conditions(message, patient)
     dangles = _DANGLES.search(question) and _QUESTION.match(question)
-    if not told or not dangles or _names_something(question):
+    if (
+        not told
+        or not dangles
+        or (patient.who == "other" and names_first_person(question))
+        or _names_something(question)
+    ):
         return question
     for count in (2, 1):
         longer = f"{question}, given {' and '.join(told[:count])}"
@@ -144,8 +154,8 @@ def _without_a_question(message: Message, patient: Patient, pleas: list[Ask]) ->
 
 
 def _as_told(message: Message, patient: Patient) -> str:
-    """ "My ear has been sounding" -> "what is advised when the patient's ear has been sounding"; the first sentence that
-    speaks of the patient, preferably of something medical."""
+    """ "My ear rings all day" -> "what is advised when the patient's ear rings all day": the first sentence that speaks
+    of the patient, preferably of something medical."""
     told = [_BUT_WANTS.split(s)[0] for s in message.sentences]
     told = [s for s in told if _TELLS.match(s) and len(s.split()) > 3 and not _WRITES.search(s)]
     if not told:

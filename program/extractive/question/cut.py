@@ -5,25 +5,33 @@ from __future__ import annotations
 import re
 
 _LEANS = frozenset(
-    """the a an of to for with and or but in on at by from if when as is was be that which their so would will can does did has because who all my his
-    her its our your this these those like than into about after before while since due very more most not no i am are were have had do could should
-    may might it's i'm i've we he she they between during without under over through such any some each every how what why where whether per
-    per patient's taking having being getting given also just only even other another using""".split()
+    """
+    the a an of to for with and or but in on at by from if when as is was be that which their so would will can does
+    did has because who all my his her its our your this these those like than into about after before while since
+    due very more most not no i am are were have had do could should may might it's i'm i've we he she they between
+    during without under over through such any some each every how what why where whether per patient's taking
+    having being getting given also just only even other another using
+    """.split()
 )
 # What opens a new sentence though no mark ends the last: "… a genetic test for MM I am 63".
 _NEW_SENTENCE = re.compile(
-    r"(?P<before>[\w']+)(?P<mark>[,;-]*)\s+(?:I am\b|I'm\b|I have\b|my (?:name|age|email)\b|(?:he|she) is\b|i live\b|i (?:shall|will) be\b|i think\b|please\b|pls\b|plz\w*|kindly\b"
+    r"(?P<before>[\w']+)(?P<mark>[,;-]*)\s+(?:I am\b|I'm\b|I have\b|my (?:name|age|email)\b|(?:he|she) is\b"
+    r"|i live\b|i (?:shall|will) be\b|i think\b|please\b|pls\b|plz\w*|kindly\b"
     r"|thanks?\b|thank you\b|regards\b|do reply\b|hope\b|and if so\b|if yes\b|any help\b|and (?:I am|I'm|thank)\b"
     r"|would be (?:very |really |much |so |greatly |of )*(?:helpful|great|appreciated|nice|help)\b)",
     re.IGNORECASE,
 )
 # "… what can we do he has had bad thoughts": a subject and its verb that nothing before them governs.
 _RUNS_ON = re.compile(
-    r"(?P<before>[\w']+)(?P<mark>[,;]?) (?:i|he|she|we|they|it) (?:has|have|is|are|am|was|were|had|did|do|want|need)\b", re.IGNORECASE
+    r"(?P<before>[\w']+)(?P<mark>[,;]?) (?:i|he|she|we|they|it) (?:has|have|is|are|am|was|were|had|did|do|want|need)\b",
+    re.IGNORECASE,
 )
 _GOVERNS = frozenset(
-    """that if when because and or as since while than which what how but who before after where why until think once believe said say is are was
-    were do does did can could will would should shall may might has have had am whether like whenever so though although cause even to not whom my""".split()
+    """
+    that if when because and or as since while than which what how but who before after where why until think once
+    believe said say is are was were do does did can could will would should shall may might has have had am whether
+    like whenever so though although cause even to not whom my
+    """.split()
 )
 
 
@@ -36,7 +44,7 @@ def close(question: str, limit: int = 15) -> str:
     words = text.split()
     if len(words) > limit:
         words = _to_a_clause(words, limit)
-    text = re.sub(r"\s+([,;:.!?])", r"\1", " ".join(words)).strip(" ,;:.!?-–—/&*#>\"")
+    text = re.sub(r"\s+([,;:.!?])", r"\1", " ".join(words)).strip(' ,;:.!?-–—/&*#>"')
     text = text.replace('"', "") if text.count('"') % 2 else text
     if not re.search(r"\w", text):
         text = " ".join("What is asked".split()[:limit])
@@ -63,12 +71,44 @@ def _to_a_clause(words: list[str], limit: int) -> list[str]:
     kept = words[:limit]
     least = max(limit // 2 - 1, 1)
     ends = [i for i in range(least, limit + 1) if words[i - 1].endswith((",", ";", ":", "."))]
-    strong = [i for i in range(least, limit + 1) if words[i].lower() in ("and", "because", "since", "but", "so", "which", "or", "while", "if", "when", "although")]
+    strong = [
+        i
+        for i in range(least, limit + 1)
+        if words[i].lower()
+        in ("and", "because", "since", "but", "so", "which", "or", "while", "if", "when", "although")
+    ]
     if ends or strong:
         kept = words[: max([*ends[-1:], *strong[-1:]])]
-    elif weak := [i for i in range(limit - 3, limit + 1) if 0 < i < len(words) and words[i].lower() in ("in", "for", "with", "from", "at", "on", "by", "after", "before", "to", "as", "without", "during", "i", "the", "my")]:
+    elif weak := [
+        i
+        for i in range(limit - 3, limit + 1)
+        if 0 < i < len(words)
+        and words[i].lower()
+        in (
+            "in",
+            "for",
+            "with",
+            "from",
+            "at",
+            "on",
+            "by",
+            "after",
+            "before",
+            "to",
+            "as",
+            "without",
+            "during",
+            "i",
+            "the",
+            "my",
+        )
+    ]:
         kept = words[: weak[-1]]
-    subordinate = [i for i in range(max(len(kept) - 3, least), len(kept)) if kept[i].lower() in ("that", "which", "whether", "who", "whose")]
+    subordinate = [
+        i
+        for i in range(max(len(kept) - 3, least), len(kept))
+        if kept[i].lower() in ("that", "which", "whether", "who", "whose")
+    ]
     kept = kept[: subordinate[0]] if subordinate else kept
     while len(kept) > 3 and re.sub(r"[^\w']", "", kept[-1].lower()) in _LEANS:
         kept = kept[:-1]

@@ -28,7 +28,8 @@ _NOT_FAMILY = frozenset({"friend", "girlfriend", "boyfriend", "woman", "man", "p
 
 _AGE = r"(?:\(?\d+[^\w]*(?:years?|yrs?|yea|yo|months?|weeks?|m|f)?\W*(?:old)?\W*)"
 _DETERMINED = re.compile(
-    rf"\b(?:(?P<owner>my|our)|an?|the|one|this|his|her)\s+(?P<between>(?:[\w'-]+\s+){{0,4}}?)(?P<kin>{KIN}|{_UNNAMED})\b(?!'s?\s)",
+    rf"\b(?:(?P<owner>my|our)|an?|the|one|this|his|her)\s+(?P<between>(?:(?!(?:is|was|my|our|and|the|or|has|had)\b)[\w'-]+\s+){{0,4}}?)(?P<kin>{KIN}"
+    rf"|{_UNNAMED})\b(?!'s?\s)",
     re.IGNORECASE,
 )
 # "Mom (83) got", "hello, mom is 69"
@@ -37,25 +38,39 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _CLINICAL = re.compile(
-    rf"^\W*(?:\w+\W+)?{_AGE}?(?:\W*(?:who|that)\W+)?(?:\w+ly\W+|also\W+|just\W+|recently\W+|now\W+)?(?:is|was|has|had|have|got|gets|went|fell"
-    r"|suffer\w*|take\w*|took|been|diagnosed|died|passed|lost|woke|broke|broken|collapsed|needs?|can't|cannot|keeps?|feels?|felt"
-    r"|complain\w*|experienc\w*|developed|underwent|tripped|flipped|came|started|being|will|weighs?|tested|with|aged?|\d+)\b(?! (?:telling|saying|says|said|told|worried|concerned|asking|wondering|trying|my|an? (?:nurse|doctor|pharmacist|physician))\b)",
+    rf"^\W*(?:\w+\W+)?{_AGE}?(?:\W*(?:who|that)\W+)?(?:\w+ly\W+|also\W+|just\W+|recently\W+|now\W+)?(?:is|was|has"
+    rf"|had|have|got|gets|went|fell"
+    r"|suffer\w*|take\w*|took|been|diagnosed|died|passed|lost|woke|broke|broken|collapsed|needs?|can't|cannot"
+    r"|keeps?|feels?|felt"
+    r"|complain\w*|experienc\w*|developed|underwent|tripped|flipped|came|started|being|will|weighs?|tested|with"
+    r"|aged?|\d+)\b(?! (?:telling|saying|says|said|told|worried|concerned|asking|wondering|trying|my|an? (?:nurse"
+    r"|doctor|pharmacist|physician))\b)",
     re.IGNORECASE,
 )
 _SHE, _HE = re.compile(r"\b(?:she|her|hers|herself)\b", re.IGNORECASE), re.compile(r"\b(?:he|him|his|himself)\b", re.I)
-_SAYS = re.compile(r"\W*(?:is|was|has been|keeps?)?\s*(?:tell|say|said|told|worr|concern|ask|wonder|think|thought|want|suggest)", re.IGNORECASE)
+_SAYS = re.compile(
+    r"\W*(?:is|keeps?|was(?! told))?\s*(?:tell|say|said|told|worr|concern|ask|wonder|think|thought|want|suggest)",
+    re.IGNORECASE,
+)
 _I_AM_ILL = re.compile(
-    r"\bI(?:'?m|'?ve| am| have| had| was| got| get| take| took| use| feel| felt| suffer\w*| went| woke| need| can'?t| cannot"
+    r"\bI(?:'?m|'?ve| am| have| had| was| got| get| take| took| use| feel| felt| suffer\w*| went| woke| need"
+    r"| can'?t| cannot"
     r"| still| also| now| just| never| recently| only| keep| lost| broke| fell| started| stopped| had| do| did| can)\b"
-    r"(?! (?:not )?(?:also |just |very |so |really |still |currently |now )*(?:looking|writing|wonder\w*|asking|worried|scared|concerned|afraid|trying"
-    r"|search\w*|interested|posting|curious|sure|his|her|the|their|questions?|an? (?:few |couple of |lot of )?(?:question|student|nurse|"
+    r"(?! (?:not )?(?:also |just |very |so |really |still |currently |now )*(?:looking|writing|wonder\w*|asking"
+    r"|worried|scared|concerned|afraid|trying"
+    r"|search\w*|interested|posting|curious|sure|his|her|the|their|questions?|an? (?:few |couple of "
+    r"|lot of )?(?:question|student|nurse|"
     r"doctor|physician|teacher|research\w*|friend|brother|sister|son|daughter|mother|wife|husband)\w*|some questions?|"
-    r"read|heard|searched|looked|seen|found|been (?:looking|searching|reading|trying|told|informed)|hop\w+|unable to find"
-    rf"|my|to know|any idea|no idea|need\w* (?:information|help|advice|to know|some)|information|the following|(?:an? )?(?:\w+ )?(?:{KIN})\b))",
+    r"read|heard|searched|looked|seen|found|been (?:looking|searching|reading|trying|told|informed)|hop\w+"
+    r"|unable to find"
+    rf"|my|to know|any idea|no idea|need\w* (?:information|help|advice|to know|some)|information|the following"
+    rf"|(?:an? )?(?:\w+ )?(?!(?:woman|man|male|female|lady|guy|boy|girl|patient)\b)(?:{KIN})\b))",
     re.IGNORECASE,
 )
 # "I am a woman", "this was my 2nd baby", "which my cousin died of"
-_IN_PASSING = re.compile(r"\b(?:I ?'?a?m|as|like|than|which|this (?:is|was))\s*$", re.IGNORECASE)
+_IN_PASSING = re.compile(
+    r"\b(?:I ?'?a?m|as|like|than|which|with|from|by|lift|hug|hold|near|this (?:is|was))\s*$", re.IGNORECASE
+)
 # "26 m, never sick", "Went to the ER": the writer, left out.
 _LEFT_OUT = re.compile(
     r"(?:^|[.?!]\s+)(?:\d+\W*(?:y\W*o|yrs?|years?)?(?:\W*old)?\W*(?:m|f|male|female|man|woman)\b"
@@ -63,8 +78,10 @@ _LEFT_OUT = re.compile(
     re.IGNORECASE,
 )
 _MINE = re.compile(
-    rf"\bmy\b(?! (?:[\w'-]+\s+){{0,2}}?(?:{KIN}|name|question|concern|e-?mail|address|phone|number|family|aim|goal|job|hospital|opinion"
-    r"|understanding|apologies|class|project|research|paper|country|city|area|contact|message|query|research|student|house|life)s?\b)",
+    rf"\bmy\b(?! (?:[\w'-]+\s+){{0,2}}?(?:{KIN}|name|question|concern|e-?mail|address|phone|number|family|aim|goal"
+    rf"|job|hospital|opinion"
+    r"|understanding|apologies|class|project|research|paper|country|city|area|contact|message|query|research"
+    r"|student|house|life)s?\b)",
     re.IGNORECASE,
 )
 
@@ -106,16 +123,18 @@ def who_is_the_patient(text: str) -> Patient:
 
 
 def _count(match: re.Match[str], text: str, mentions: Counter[str]) -> None:
-    """Three for a relative whose illness is told at the start, one later; none where only named."""
+    """Four for a relative whose illness the message opens with, one later; none for one named in passing."""
     groups = match.groupdict()
     kin = re.sub(r"\s", "-", (groups["kin"] or groups["named"]).lower())
-    kin = kin if kin in _KIN else "child"
-    if re.search(r"\b(?:a|an)\b", groups.get("between") or "", re.IGNORECASE) or _IN_PASSING.search(text[: match.start()]):
+    group = _KIN[kin if kin in _KIN else "child"][0]
+    before, after = text[: match.start()], text[match.end() : match.end() + 60]
+    another = re.search(r"\b(?:a|an)\b", groups.get("between") or "", re.IGNORECASE)
+    ours = groups.get("owner") or "owner" not in groups or group in _NOT_FAMILY | {"baby", "child"}
+    if another or not ours or _IN_PASSING.search(before) or _SAYS.match(after):
         return
-    if groups.get("owner") or "owner" not in groups or _KIN[kin][0] in _NOT_FAMILY or _KIN[kin][0] in ("baby", "child"):
-        before = text[: match.start()]
-        told = _CLINICAL.match(text[match.end() : match.end() + 60]) or _FOR.search(before) or (len(before) < 160 and not _SAYS.match(text[match.end() :]))
-        mentions[_KIN[kin][0]] += (4 if match.start() < 160 else 1) if told else 0
+    opens = len(before) < 160 and (not re.search(r"[.?!]", before) or re.search(r"[.?!:,] *$", before))
+    if opens or _CLINICAL.match(after) or _FOR.search(before):
+        mentions[group] += 4 if len(before) < 160 and (opens or _FOR.search(before)) else 1
 
 
 def _most_spoken_of(mentions: Counter[str], she: int, he: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from archehr.program.extractive.question.patient import KIN, Patient
+from archehr.program.extractive.question.patient import Patient
 from archehr.program.extractive.question.verbs import (
     ADVERB,
     AUXILIARY,
@@ -24,20 +24,25 @@ _CONTRACTIONS = (
     (re.compile(r"\bi ?'ll\b", re.IGNORECASE), "I will"),
     (re.compile(r"\bi ?'d (?=like|rather|want|prefer)\b", re.IGNORECASE), "I would "),
 )
-_SHE_BESIDE = r"to|in|on|at|for|with|or|and|when|if|so|because|back|again|out|off|up|down|was|is|the|a|an|any|some|this|that|about|from|as|than|\w+ing|without|after|before|into|more|not|well|better|too|now|all"
+_SHE_BESIDE = (
+    r"to|in|on|at|for|with|or|and|when|if|so|because|back|again|out|off|up|down|was|is|the|a|an|any|some|this|that"
+    r"|about|from|as|than|\w+ing|without|after|before|into|more|not|well|better|too|now|all"
+)
 _POSSESSIVE = re.compile(rf"\bher (?=[a-z])(?!(?:{_SHE_BESIDE})\b)", re.IGNORECASE)
 # After these, "her" is who is helped: "help her find".
 _LETS = re.compile(r"\b(?:help|helps|let|lets|make|makes|made|give|gives|gave|giving|tell|told)\s+$", re.IGNORECASE)
 # What the family can do about the patient, in which "I" is not who is ill.
 _CARE = (
-    r"(?:help|give|do|worry|expect|look|consult|bring|take (?:him|her|the patient)|get (?:him|her|the patient)|make sure|ensure|call|feed|treat"
+    r"(?:help|give|do|worry|expect|look|consult|bring|take (?:him|her|the patient)|get (?:him|her|the patient)"
+    r"|make sure|ensure|call|feed|treat"
     r"|support|care|find|know|ask|convince|prevent|tell|be (?:worried|concerned|scared|looking|freaking|doing|giving))"
 )
 
 
 # "do I" | "I often take" | "I" or "me" alone | "my"
 _I = re.compile(
-    rf"\b(?P<before>{AUXILIARY})\s+i\b|\bi\s+(?P<adverbs>(?:{ADVERB}\s+)*)(?P<verb>[a-z]+(?:'t)?)\b|\b(?P<object>i|me)\b|\b(?P<whose>my|mine)\b",
+    rf"\b(?P<before>{AUXILIARY})\s+i\b|\bi\s+(?P<adverbs>(?:{ADVERB}\s+)*)(?P<verb>[a-z]+(?:'t)?)\b|\b(?P<object>i"
+    rf"|me)\b|\b(?P<whose>my|mine)\b",
     re.IGNORECASE,
 )
 _PLURAL = {"am": "are", "was": "were", "is": "are"}
@@ -67,14 +72,15 @@ def _writer(text: str) -> str | None:
 
     def person(match: re.Match[str]) -> str:
         nonlocal named
-        again, named = named and not others, named or match["whose"] is None
+        again, named = named and not others, True
         if match["whose"]:
             return _WHOSE
         if match["object"]:
             return "them" if again else _WHO
-        if match["before"]:
-            return f"{_PLURAL.get(match['before'].lower(), match['before'])} they" if again else f"{THIRD_AUXILIARY[match['before'].lower()]} {_WHO}"
-        return _they(match) if again else subject(match)
+        if not match["before"]:
+            return _they(match) if again else subject(match)
+        verb = match["before"].lower()
+        return f"{_PLURAL.get(verb, match['before'])} they" if again else f"{THIRD_AUXILIARY[verb]} {_WHO}"
 
     def subject(match: re.Match[str]) -> str:
         verb = third_form(match["verb"].lower())
@@ -94,12 +100,20 @@ def _they(match: re.Match[str]) -> str:
 
 
 def _agree_after_and(text: str) -> str:
-    """ "the patient takes it and feel dizzy" -> "feels": the second verb of the same subject."""
+    """ "the patient takes it and feel dizzy" -> "feels": the second verb of the same subject. After "has" a word that
+    may be a noun is one: "has fever and cough"."""
 
     def agree(match: re.Match[str]) -> str:
-        return match[1] + (third_form(match[2].lower()) or match[2] if is_only_a_verb(match[2].lower()) else match[2])
+        is_verb = is_only_a_verb if re.search(rf"{_PRESENT} has\b", match["before"]) else is_base
+        verb = match["verb"].lower()
+        return match["before"] + ((third_form(verb) if is_verb(verb) else None) or match["verb"])
 
-    text = re.sub(rf"({_PRESENT}[^,.?!{_WHO}]*? (?:and|but|or) (?:then )?)([a-z]+)\b(?=\s)", agree, text, flags=re.IGNORECASE)
+    text = re.sub(
+        rf"(?P<before>{_PRESENT}[^,.?!{_WHO}]*? (?:and|but|or) (?:then )?)(?P<verb>[a-z]+)\b(?=\s|$)",
+        agree,
+        text,
+        flags=re.IGNORECASE,
+    )
     return text.replace(_PRESENT, "")
 
 
@@ -109,7 +123,8 @@ def _other(text: str, patient: Patient) -> str | None:
     if called:
         names = "|".join(sorted((re.escape(n).replace(r"\-", "[- ]") for n in called), key=len, reverse=True))
         text = re.sub(
-            rf"\b(?P<owner>(?:(?:my|our)\s+(?:\w+\s+)??|(?:the|this)\s+)?)(?P<name>{names})(?P<s>'?s\b(?= [a-z])(?! (?:is|was|not)\b))?(?!['\w])",
+            rf"\b(?P<owner>(?:(?:my|our)\s+(?:\w+\s+)??|(?:the"
+            rf"|this)\s+)?)(?P<name>{names})(?P<s>'?s\b(?= [a-z])(?! (?:is|was|not)\b))?(?!['\w])",
             _named,
             text,
             flags=re.IGNORECASE,
@@ -146,22 +161,22 @@ def _first_pronoun(text: str, sex: str) -> str:
     word, start, end = pronoun[0].lower(), pronoun.start(), pronoun.end()
     if sex and (word in ("she", "her", "hers")) != (sex == "f"):
         return text
-    owns = word == "his" or (
-        word == "her" and bool(_POSSESSIVE.match(text, start)) and not _LETS.search(text[:start])
-    )
+    owns = word == "his" or (word == "her" and bool(_POSSESSIVE.match(text, start)) and not _LETS.search(text[:start]))
     return text[:start] + (_WHOSE if owns else _WHO) + text[end:]
 
 
 def _name_patient(text: str) -> str:
     """The marks for the patient and the patient's written out, and the verb beside the patient made to agree."""
     text = re.sub(
-        rf"(?P<before>^|[,;]\s+|\b(?:why|how|when|where|what|and|or|but|then|which \w+|what \w+|if)\s+)(?P<verb>am|are|were|do|have|don't|haven't|aren't)\s+{_WHO}(?! and\b)",
+        rf"(?P<before>^|[,;]\s+|\b(?:why|how|when|where|what|and|or|but|then|which \w+|what \w+|if)\s+)(?P<verb>am"
+        rf"|are|were|do|have|don't|haven't|aren't)\s+{_WHO}(?! and\b)",
         lambda m: f"{m['before']}{THIRD_AUXILIARY[m['verb'].lower()]} {_WHO}",
         text,
         flags=re.IGNORECASE,
     )
     text = re.sub(
-        rf"(?P<before>\b[\w']+\s+|^){_WHO} (?P<verb>am|are|were|have|do|don't|haven't|aren't|need|want|feel|take|get)\b",
+        rf"(?P<before>\b[\w']+\s+|^){_WHO} (?P<verb>am|are|were|have|do|don't|haven't|aren't|need|want|feel|take"
+        rf"|get)\b",
         _agree,
         text,
         flags=re.IGNORECASE,
@@ -182,8 +197,3 @@ def _agree(match: re.Match[str]) -> str:
 def names_first_person(text: str) -> bool:
     """Whether the writer speaks of themselves in it."""
     return bool(_FIRST_PERSON.search(text))
-
-
-def names_relative(text: str) -> bool:
-    """Whether a relative stands in it."""
-    return bool(re.search(rf"\b(?:{KIN})\b", text, re.IGNORECASE))

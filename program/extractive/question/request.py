@@ -7,37 +7,63 @@ import re
 from archehr.program.extractive.question.message import Message
 
 _WANTS = (
-    r"(?:looking (?:for|into)|look for|search(?:ing)? (?:for|on)|need(?:ing|ed)?|want(?:ed)?|wou?ld (?:also |really )?like|seeking|trying to (?:find(?: out)?|get|obtain|locate)|interested in"
-    r"|send (?:me|us)|give (?:me|us)|provide(?: (?:me|us))?(?: with)?|suggest(?: (?:me|us))?|recommend(?: (?:me|us))?|advi[sc]e (?:me|us)?(?: (?:on|about))?|tell (?:me|us)(?: about)?|inform (?:me|us) (?:of|about|on)"
-    r"|explain(?: to (?:me|us))?|clarify|get|find(?: out)?|obtain|request(?:ing)?|desire|share|know(?: about)?|learn(?: more)?(?: about)?|like)"
+    r"(?:looking (?:for|into)|look for|search(?:ing)? (?:for|on)|need(?:ing|ed)?|want(?:ed)?|wou?ld (?:also "
+    r"|really )?like|seeking|trying to (?:find(?: out)?|get|obtain|locate)|interested in"
+    r"|send (?:me|us)|give (?:me|us)|provide(?: (?:me|us))?(?: with)?|suggest(?: (?:me|us))?|recommend(?: (?:me"
+    r"|us))?|advi[sc]e (?:me|us)?(?: (?:on|about))?|tell (?:me|us)(?: about)?|inform (?:me|us) (?:of|about|on)"
+    r"|explain(?: to (?:me|us))?|clarify|get|find(?: out)?|obtain|request(?:ing)?|desire|share|know(?: about)?"
+    r"|learn(?: more)?(?: about)?|like)"
 )
 _THING = (
-    r"(?:(?P<article>the|an?|any|some|more|further|your|all|other)\s+)?(?P<head>(?:(?!(?:no|to|know|and|that|for|about|of|if|you|me)\b)[\w'/-]+\s+){0,3}?(?:informati\w+|info|data|treatments?|cure|remed(?:y|ies)|medic(?:ine|ation)s?|drugs?|doctors?"
-    r"|physicians?|specialists?|stud(?:y|ies)|research|trials?|resources?|articles?|results?|effects?|risks?|causes?|symptoms?|solutions?|ways?|literature|options?|diet|program|procedures?|prognosis|guidelines?|hospitals?|support groups?|support|statistics|advice|help|details?|test(?:s|ing)?|surgery|therap(?:y|ies)|protocols?|dosage|dose|difference|reasons?|indications?|chances?|guidance|clinics?|somewhere|opinions?|suggestions?))\s+"
-    r"(?P<link>about|for|on|regarding|concerning|to|of|that|which|who|with|in|where|related to|from|after|against|between|as to)\s+(?P<rest>[^.?!;]{3,})"
+    r"(?:(?P<article>the|an?|any|some|more|further|your|all|other)\s+)?(?P<head>(?:(?!(?:no|to|know|and|that|for"
+    r"|about|of|if|you|me)\b)[\w'/-]+\s+){0,3}?(?:informati\w+|info|data|treatments?|cure|remed(?:y|ies)"
+    r"|medic(?:ine|ation)s?|drugs?|doctors?"
+    r"|physicians?|specialists?|stud(?:y|ies)|research|trials?|resources?|articles?|results?|effects?|risks?"
+    r"|causes?|symptoms?|solutions?|ways?|literature|options?|diet|program|procedures?|prognosis|guidelines?"
+    r"|hospitals?|support groups?|support|statistics|advice|help|details?|test(?:s|ing)?|surgery|therap(?:y|ies)"
+    r"|protocols?|dosage|dose|difference|reasons?|indications?|chances?|guidance|clinics?|somewhere|opinions?"
+    r"|suggestions?))\s+"
+    r"(?P<link>about|for|on|regarding|concerning|to|of|that|which|who|with|in|where|related to|from|after|against"
+    r"|between|as to)\s+(?P<rest>[^.?!;]{3,})"
 )
 _REQUEST = re.compile(rf"\b{_WANTS}\s+{_THING}", re.IGNORECASE)
 _ABOUT = re.compile(
-    r"\b(?:(?:know|learn|learning|ask|inquire|enquire|read more|more|questions?|inquiry|curious|find out) about|knowledge (?:on|about|of)|information (?:about|on|regarding)|info (?:about|on|regarding)|consult about|interested in)\s+(?P<rest>[^.?!;]{3,})",
+    r"\b(?:(?:know|learn|learning|ask|inquire|enquire|read more|more|questions?|inquiry|curious|find out) about"
+    r"|knowledge (?:on|about|of)|information (?:about|on|regarding)|info (?:about|on|regarding)|consult about"
+    r"|interested in)\s+(?P<rest>[^.?!;]{3,})",
     re.IGNORECASE,
 )
 _END = re.compile(
-    r"\s*(?:,?\s*\b(?:and i|but i|so i|because|please|pls|plz\w*|kindly|thanks?|thank you|if you|if possible|i am|i'm|i have|i was|my name|hope|as i|since|and would|and if|can you|could you|do you|would you|and can|and could|and my|as soon|also)\b|\s-\s|\s\().*$",
+    r"\s*(?:,?\s*\b(?:and i|but i|so i|because|please|pls|plz\w*|kindly|thanks?|thank you|if you|if possible|i am"
+    r"|i'm|i have|i was|my name|hope|as i|since|and would|and if|can you|could you|do you|would you|and can"
+    r"|and could|and my|as soon|also)\b|\s-\s|\s\().*$",
     re.IGNORECASE | re.DOTALL,
 )
 _DANGLING = re.compile(
-    r"^(?:me|us|it|this|that|these|him|her|them|you|my (?:case|problem|question|condition|daughter|son|wife|husband|mother|father|sister|brother|mom|dad|child)|the (?:above|following|same|problem|subject)|such|same|here|there|which|what to do|do)\b"
-    r"(?: (?:problem|condition|disease|disorder|matter|case|subject|issue|illness|pain|desease|disese|decease|topic|regard|medication|drug))?\W*$|^(?:these|those|both|my|our|his|her|this|that|the)(?: \w+){0,2} (?:matter|subjects?|topics?|issues?|conditions?|problems?|diseases?)$",
+    r"^(?:me|us|it|this|that|these|him|her|them|you|my (?:case|problem|question|condition|daughter|son|wife"
+    r"|husband|mother|father|sister|brother|mom|dad|child)|the (?:above|following|same|problem|subject)|such|same"
+    r"|here|there|which|what to do|do)\b"
+    r"(?: (?:problem|condition|disease|disorder|matter|case|subject|issue|illness|pain|desease|disese|decease"
+    r"|topic|regard|medication|drug))?\W*$|^(?:these|those|both|my|our|his|her|this|that"
+    r"|the)(?: \w+){0,2} (?:matter|subjects?|topics?|issues?|conditions?|problems?|diseases?)$",
     re.IGNORECASE,
 )
 _UNCLEAR = re.compile(
-    r"^(?:whether|it|this|that|these|those|anything|anyone|finding|more|you|your|them|if|what|whatever)\b|\b(?:this|these|that) \w+|\bit\b|\bwill be\b", re.I
+    r"^(?:whether|it|this|that|these|those|anything|anyone|finding|more|you|your|them|if|what|whatever)\b"
+    r"|\b(?:this|these|that) \w+|\bit\b|\bwill be\b",
+    re.I,
 )
 _HELP = re.compile(
-    r"\bhelp\s+(?:me|us|him|her|my \w+)?\s*(?:to |in )?(?P<verb>(?:overcome|cure|treat|prevent|fight|get rid of|deal with|manage|relieve|reduce|stop|control|lower|lose|gain|heal|avoid|ease|cope with|grow))\s+(?P<rest>[^.?!;]{3,})",
+    r"\bhelp\s+(?:me|us|him|her|my \w+)?\s*(?:to |in )?(?P<verb>(?:overcome|cure|treat|prevent|fight|get rid of"
+    r"|deal with|manage|relieve|reduce|stop|control|lower|lose|gain|heal|avoid|ease|cope with"
+    r"|grow))\s+(?P<rest>[^.?!;]{3,})",
     re.IGNORECASE,
 )
-_DULL = re.compile(r"\b(?:information|informations|info|data|literature|research|articles?|resources?|help|advice|suggestions?|guidance|details?|opinions?)$", re.IGNORECASE)
+_DULL = re.compile(
+    r"\b(?:information|informations|info|data|literature|research|articles?|resources?|help|advice|suggestions?"
+    r"|guidance|details?|opinions?)$",
+    re.IGNORECASE,
+)
 
 
 def requested(message: Message) -> str:

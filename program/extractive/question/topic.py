@@ -5,79 +5,57 @@ from __future__ import annotations
 import re
 
 from archehr.program.extractive.question.message import Message
+from archehr.program.extractive.question.names import ADJECTIVES, COMPLAINT, DISEASE, EVERYDAY, NO_DISEASE, ONE_WORD
 from archehr.program.extractive.question.patient import KIN, Patient
 from archehr.program.extractive.question.verbs import base_of_past, base_of_third, is_only_a_verb
 
-# Head nouns of diseases, and the endings that make one.
-_DISEASE = (
-    r"(?:disease|desease|dise[as]e|syndrome|sydrome|disorder|cancer|tumou?rs?|carcinoma|leuka?emia|dystrophy|deficiency|infection|diabetes|stroke|palsy"
-    r"|hypertension|hernia|ulcers?|prolapse|seizures?|abscess|cysts?|nodules?|fibroids?|failure|attack|embolism|thrombosis|aneurysm|shingles"
-    r"|lupus|asthma|gout|autism|adhd|copd|hiv|(?-i:AIDS)|hpv|std|cataracts?|glaucoma|measles|scabies|warts?|herpes|anthrax|malaria|tuberculosis"
-    r"|ataxia|narcolepsy|vertigo|migraines?|concussion|fistula|tetanus|polio|psoriasis|eczema|rosacea|vitiligo|scoliosis|sciatica|tinnitus"
-    r"|celiac|ibs|gerd|als|pcos|afib|fibrillation|obesity|insomnia|depression|anxiety|dementia|alzheimer'?s|parkinson'?s|crohn'?s"
-    r"|[a-z]{3,}(?:itis|itus|oma|osis|emia|aemia|pathy|plasia|trophy|algia|uria|penia|philia|lepsy|plegia|sclerosis|phobia|megaly|ectasis|edema"
-    r"|cephaly|pnea|rrhea|rrhoea|rrhage|stenosis|malacia))"
-)  # fmt: skip
-_COMPLAINT = (
-    r"(?:pains?|aches?|headaches?|fevers?|cough|rash|bleeding|swelling|nausea|vomiting|diarrhea|diarrhoea|constipation|dizziness|fatigue|weakness"
-    r"|numbness|tingling|itching|cramps?|spasms?|tremors?|burning|discharge|lumps?|bruis(?:es?|ing)|blisters?|palpitations?|shortness of breath|hearing loss"
-    r"|hair loss|weight (?:loss|gain)|memory loss|vision loss|sweating|snoring|fainting|confusion|blood clots?|fractures?|stones?|burns?|allergy|allergies"
-    r"|[a-z]+ problems?|wound|discomfort|stiffness|jaundice|hives|acne)"
-)
-_ONE_WORD = r"[^ ]+|(?!(?:the|my|this|his|her|a|any|some|have|facing|main|that|same|these|no|or|and|but|big|health|medical|following|other) )\w+ .*"
-_NO_DISEASE = frozenset(
-    "diagnosis prognosis diagnoses basis hypnosis aroma diploma oklahoma osmosis emphasis symptomatology sympathy "
-    "empathy homeopathy naturopathy osteopathy allopathy hemodialysis analysis synthesis genesis mitosis apoptosis".split()
-)
-# Words that do not belong to a disease's name though they stand before it.
-_STOP = frozenset(
-    """a an the of to for with and or but in on at by from if when as is was are were be been being that which who this these those his same similar above following
-    her my our their its your any some no not without never i he she we you they it has have had having got get getting do does
-    did can could will would should may might such same what why how called about from suffering suffer suffers suffered
-    diagnosed diagnose having severe very bad also possible suspected other another patient patients treat treating treatment
-    cure curing cause causes caused causing prevent develop developed developing because due since after before during
-    know knowing find help helping information info regarding concerning more most one two three like than then so just
-    only into over under between through every each all both either named known take taking need want is am told said
-    have new old current currently recently possibly mild active confirmed classic typical early late first second
-    stage type grade these recurrent person people someone anyone child children year years month months day days
-    history risk symptoms symptom sign signs form case cases kind type question medicine medication medications drug drugs for
-    of doctor doctors battling fighting beat beating reverse reversing research study studies testing test tests tested
-    gave gives give giving believe think thinking related genetic hereditary my living live lives developing getting worsening
-    having mean means rid against include including especially usually sometimes often still already dr clinical
-    surgery operation his hers extreme extremely terrible many several some few much experience experiencing counter facing face fix solve health healthe main big positive rare list now such assist
-    gradual constant using""".split()
-) - frozenset("type genetic hereditary early mild severe recurrent".split())
-_ADJECTIVES = frozenset("enlarged advanced generalized generalised mixed inherited acquired localized untreated red".split())
 _NEGATED = re.compile(
-    r"\b(?:no|not|without|never|denies|deny|negative for|ruled out|isn't|wasn't|don't|doesn't|didn't|nor|neither|free of|instead of|rather than)\W+(?:\w+\W+){0,4}$",
+    r"\b(?:no|not|without|never|denies|deny|negative for|ruled out|isn't|wasn't|don't|doesn't|didn't|nor|neither"
+    r"|free of|instead of|rather than)\W+(?:\w+\W+){0,4}$",
     re.IGNORECASE,
 )
 _AFTER_NEGATION = re.compile(r"^\W*(?:was |has been |is )?(?:ruled out|negative|excluded|unlikely)\b", re.IGNORECASE)
 _LONG_AGO = re.compile(
-    r"\b(?:ago|once|removed|as a child|years back|in (?:19|20)\d\d|thought|figured|assumed|maybe|worried|afraid|scared|might|could|if|used to|history|because of|blamed?|what)\b",
+    r"\b(?:ago|once|removed|as a child|years back|in (?:19|20)\d\d|thought|figured|assumed|maybe|worried|afraid"
+    r"|scared|might|could|if|used to|history|because of|blamed?|what)\b",
     re.IGNORECASE,
 )
 # "has Ganglisidose GM 1", "diagnosed with SCA3": names of diseases that no ending gives away.
 _NAMED = re.compile(
-    r"\b(?:diagnos\w+(?: (?:him|her|me))?(?: (?:with|as having|of|as))?|suffer\w* (?:from|with)|affected (?:by|with)|living with|case of|(?:treatment|cure|medicine|remedy) (?:for|of)"
-    r"|battling|(?<=\b[Ii] )have|(?<=\b[Hh]e )has|(?<=\bshe )has|(?<=\bShe )has|carrier of|patient of)\s+(?:(?:a|an|the|my|his|her|severe|mild|possible|both)\s+)*"
-    r"(?P<name>(?:[A-Z][\w'/-]*[A-Z\d][\w'/-]*|[A-Z][\w'-]{2,})(?:\s+[A-Z\d][\w'/-]*)*(?P<rest>(?:\s+[a-z][\w'/-]+){0,3}))(?!\s+(?:reports?|tests?|scans?|levels?|results?)\b)"
+    r"\b(?:diagnos\w+(?: (?:him|her|me))?(?: (?:with|as having|of|as))?|suffer\w* (?:from|with)|affected (?:by"
+    r"|with)|living with|case of|(?:treatment|cure|medicine|remedy) (?:for|of)"
+    r"|battling|(?<=\b[Ii] )have|(?<=\b[Hh]e )has|(?<=\bshe )has|(?<=\bShe )has|carrier of|patient of)\s+(?:(?:a"
+    r"|an|the|my|his|her|severe|mild|possible|both)\s+)*"
+    r"(?P<name>(?:[A-Z][\w'/-]*[A-Z\d][\w'/-]*"
+    r"|[A-Z][\w'-]{2,})(?:\s+[A-Z\d][\w'/-]*)*(?P<rest>(?:\s+[a-z][\w'/-]+){0,3}))(?!\s+(?:reports?|tests?|scans?"
+    r"|levels?|results?)\b)"
+)
+# "I have lichen planus." and no more
+_HAS = re.compile(
+    r"^(?:i|he|she|(?:my|our) \w+) (?:have|has|have got|has got) (?:an? )?(?P<name>(?!(?:\w+ed|shown|given|been"
+    r"|taken|gotten|seen|eaten|done|gone|nothing|something|questions?)\b)[^\W\d_][\w'/-]*(?: [\w'/-]+){0,3})\W*$",
+    re.IGNORECASE,
 )
 _SUFFERED = re.compile(
-    r"\b(?:diagnos\w+ (?:with|as having|of)|suffer\w* (?:from|with)|(?:treatment|cure|remedy|remedies) for)\s+(?:(?:a|an|the|my|his|her|severe|mild|possible)\s+)*"
+    r"\b(?:diagnos\w+ (?:with|as having|of)|suffer\w* (?:from|with)|(?:treatment|cure|remedy"
+    r"|remedies) for)\s+(?:(?:a|an|the|my|his|her|severe|mild|possible)\s+)*"
     r"(?P<name>(?:[^\W\d_][\w'/-]*\s*){1,6})",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_](?:[\w'/-]*\w)?")
 _DULL_SUBJECT = re.compile(
-    r"clinicaltrials|customer service|\b(?:question|questions|request|enquiry|inquiry|query|help|hello|hi|general|health|information|info"
-    r"|subject|consultation|feedback|complaint|treatment|advice|medical|problem|urgent|please|comments?|dailymed|something else"
-    r"|none|medicine|medication|symptoms?|testing|research|hospital|doctor|physician|need|wanted|concern|important|dear|mail|email)\b\W*$"
+    r"clinicaltrials|customer service|\b(?:question|questions|request|enquiry|inquiry|query|help|hello|hi|general"
+    r"|health|information|info"
+    r"|subject|consultation|feedback|complaint|treatment|advice|medical|problem|urgent|please|comments?|dailymed"
+    r"|something else"
+    r"|none|medicine|medication|symptoms?|testing|research|hospital|doctor|physician|need|wanted|concern|important"
+    r"|dear|mail|email)\b\W*$"
     r"|\[[A-Z]+\]|https?:",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"\b(?:i|i'?m|my|we|our|he|she|you|me|is|are|am|was|were|can|could|do|does|did|will|would|should|how|what|why|who|where|when|which"
+    r"\b(?:i|i'?m|my|we|our|he|she|you|me|is|are|am|was|were|can|could|do|does|did|will|would|should|how|what|why"
+    r"|who|where|when|which"
     r"|have|has|had|want|need|please|if|causing|suffering|looking|get|trying|help|take|taken|left|still|not|they)\b",
     re.IGNORECASE,
 )
@@ -85,11 +63,27 @@ _CLAUSE = re.compile(
 
 def subject_topic(message: Message) -> str:
     """The subject line where it names a thing ("limb-girdle muscular dystrophy"), at most eight words; else ""."""
-    line = re.sub(r"\s*\b(?:information|info|help|advice)\W*(?:required|needed|wanted|please)?\W*$", "", message.subject, flags=re.I)
-    line = re.sub(r"^(?:(?:second opinion|more|need|questions?|quary|query|information|info|help|details?|research|advice|treatment|cure|enquiry|inquiry) )+(?:on the treatment of|for|about|on|regarding|of|with) ", "", line, flags=re.I) or (message.sentences[0] if len(message.sentences) > 1 else "")
+    line = re.sub(
+        r"\s*\b(?:information|info|help|advice)\W*(?:required|needed|wanted|please)?\W*$",
+        "",
+        message.subject,
+        flags=re.I,
+    )
+    line = re.sub(
+        r"^(?:(?:second opinion|more|need|questions?|quary|query|information|info|help|details?|research|advice"
+        r"|treatment|cure|enquiry|inquiry) )+(?:on the treatment of|for|about|on|regarding|of|with) ",
+        "",
+        line,
+        flags=re.I,
+    ) or (message.sentences[0] if len(message.sentences) > 1 else "")
     subject = _calm(re.sub(r"\s*\([^)]*\)", "", line).strip(" .,;:!-?"))
     words = subject.split()
-    if not 1 <= len(words) <= 8 or _DULL_SUBJECT.search(subject) or _CLAUSE.search(subject) or re.search(r"[?,]|^\d", line):
+    if (
+        not 1 <= len(words) <= 8
+        or _DULL_SUBJECT.search(subject)
+        or _CLAUSE.search(subject)
+        or re.search(r"[?,]|^\d", line)
+    ):
         return ""
     return subject if re.search(r"[^\W\d_]{3}", subject) else ""
 
@@ -97,9 +91,9 @@ def subject_topic(message: Message) -> str:
 def diseases(message: Message) -> list[str]:
     """Diseases named as the patient's own, not denied and not a relative's, the subject line's first; spelled as the
     writer spelled them."""
-    found = [p for p in _phrases(message.subject, _DISEASE) if not _negated(message.subject, p)]
+    found = [p for p in _phrases(message.subject, DISEASE) if not _negated(message.subject, p)]
     for sentence in message.sentences:
-        for phrase in [*_phrases(sentence, _DISEASE), *_names(sentence)]:
+        for phrase in [*_phrases(sentence, DISEASE), *_names(sentence)]:
             if not _negated(sentence, phrase):
                 found.append(phrase)
     return _distinct(found)
@@ -109,7 +103,7 @@ def complaints(message: Message) -> list[str]:
     """Symptoms told in the message and not denied, in the writer's words."""
     found = []
     for sentence in [message.subject, *message.sentences]:
-        found += [p for p in _phrases(sentence, _COMPLAINT) if not _negated(sentence, p)]
+        found += [p for p in _phrases(sentence, COMPLAINT) if not _negated(sentence, p)]
     return _distinct(found)
 
 
@@ -119,7 +113,7 @@ def conditions(message: Message, patient: Patient) -> list[str]:
     for sentence in message.sentences[: (len(message.sentences) + 1) // 2]:
         if not sentence.rstrip().endswith("?"):
             told += [c for c in re.split(r"[,;]|\bbut\b", sentence) if not _elsewhere(c, patient)]
-    for heads in (_DISEASE, _COMPLAINT):
+    for heads in (DISEASE, COMPLAINT):
         found = [p for c in told for p in _phrases(c, heads) if not _negated(c, p)]
         if found:
             return _distinct(found)
@@ -136,7 +130,9 @@ def _phrases(sentence: str, heads: str) -> list[str]:
     """Head nouns with the words before them that belong to the name."""
     found = []
     for head in re.finditer(rf"(?<![\w'/-])(?:\w+-)*{heads}(?!\w|'\w)", sentence, re.IGNORECASE):
-        if head[0].lower() in _NO_DISEASE or re.match(r"\s+(?:of my|in my family|test|screening)\b", sentence[head.end() :]):
+        if head[0].lower() in NO_DISEASE or re.match(
+            r"\s+(?:of my|in my family|test|screening)\b", sentence[head.end() :]
+        ):
             continue
         before = sentence[: head.start()]
         name = [head[0]]
@@ -146,11 +142,20 @@ def _phrases(sentence: str, heads: str) -> list[str]:
             name.insert(0, word[1])
             before = before[: word.start(1)]
         phrase = " ".join(name)
-        if heads == _COMPLAINT and " problem" in head[0] and not _belongs(head[0].split()[0]):
+        if heads == COMPLAINT and " problem" in head[0] and not _belongs(head[0].split()[0]):
             continue
-        if heads == _COMPLAINT and not re.fullmatch(_ONE_WORD, head[0], re.IGNORECASE):
+        if heads == COMPLAINT and not re.fullmatch(ONE_WORD, head[0], re.IGNORECASE):
             continue
-        if phrase.lower() not in ("disease", "desease", "syndrome", "disorder", "infection", "failure", "attack", "deficiency"):
+        if phrase.lower() not in (
+            "disease",
+            "desease",
+            "syndrome",
+            "disorder",
+            "infection",
+            "failure",
+            "attack",
+            "deficiency",
+        ):
             found.append(_calm(phrase) if _is_shouted(sentence) else phrase)
     return found
 
@@ -159,7 +164,9 @@ def _names(sentence: str) -> list[str]:
     """What a diagnosis or a suffering is said to be of, by its capitals or up to the next everyday word."""
     found = [] if _is_shouted(sentence) else [_to_stop(m["name"].split()) for m in _NAMED.finditer(sentence)]
     found += [_to_stop(m["name"].split()) for m in _SUFFERED.finditer(sentence)]
-    return [n for n in found if len(n) > 2 and n.lower().split()[0] not in _STOP]
+    if (short := _HAS.match(sentence)) and _to_stop(short["name"].split()) == short["name"]:
+        found.append(short["name"])
+    return [n for n in found if len(n) > 2 and n.lower().split()[0] not in EVERYDAY]
 
 
 def _to_stop(words: list[str]) -> str:
@@ -175,9 +182,16 @@ def _links(words: list[str], at: int) -> bool:
 
 def _belongs(word: str) -> bool:
     low = word.lower()
-    if low in _STOP or is_only_a_verb(low) or base_of_past(low) or base_of_third(low) or low.isdigit() or re.fullmatch(rf"(?:{KIN})(?:'?s)?", low):
+    if (
+        low in EVERYDAY
+        or is_only_a_verb(low)
+        or base_of_past(low)
+        or base_of_third(low)
+        or low.isdigit()
+        or re.fullmatch(rf"(?:{KIN})(?:'?s)?", low)
+    ):
         return False
-    return not (low.endswith("ed") and low not in _ADJECTIVES) and not low.endswith("ly")
+    return not (low.endswith("ed") and low not in ADJECTIVES) and not low.endswith("ly")
 
 
 def _negated(sentence: str, phrase: str) -> bool:

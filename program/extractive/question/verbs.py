@@ -16,12 +16,13 @@ ADVERB = (
     r"possibly|probably|actually|simply|again|suddenly|constantly|not|both)"
 )
 _BASE = """
-add affect agree apply ask avoid be become believe bleed breathe bring burn buy call cause change check choose come consider contain
-consult continue cook cough cry deal decide develop die depend drink drive eat exercise expect fall feed feel fight find
-follow forget gain get give go have happen hear help increase inject interact keep know lack lay learn leave let lie live look lose lower make
-mean meet miss need notice occur order pass pay prevent reduce refuse relate remain remember require remove run say see seem show sit sleep
-smell smoke speak spend stand start stay stop suffer suspect swallow take talk tell think travel treat try turn use vomit wait
-wake walk want wear wish wonder work worry
+add affect agree apply ask avoid be become believe bleed breathe bring burn buy call catch cause change check choose
+come consider consult contain continue cook cough cry deal decide depend develop die drink drive eat exercise expect
+experience fall feed feel fight find fly follow forget gain get give go happen have hear help hold increase inject
+interact keep know lack lay learn leave let lie live look lose lower make mean meet miss need notice occur order pass
+pay plan prefer prevent quit receive reduce refuse relate remain remember remove require run say see seem show sit
+sleep smell smoke speak spend stand start stay stop suffer suspect swallow sweat swim take talk tell test think touch
+travel treat try turn undergo use vomit wait wake walk want wash wear weigh wish wonder work worry
 """.split()
 # Also nouns: "fever and cough" holds no verb.
 _ALSO_NOUNS = frozenset("cause change cough cry drink exercise fall help lack order show sleep smell work".split())
@@ -52,12 +53,12 @@ def is_past(word: str) -> bool:
 
 
 def base_of_past(word: str) -> str | None:
-    """"got" -> "get"; None where we do not know."""
+    """ "got" -> "get"; None where we do not know."""
     return _PAST.get(word)
 
 
 def base_of_third(word: str) -> str | None:
-    """"takes" -> "take"; None for what is no such form of an everyday verb."""
+    """ "takes" -> "take"; None for what is no such form of an everyday verb."""
     return _THIRD.get(word)
 
 

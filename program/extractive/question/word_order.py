@@ -7,26 +7,42 @@ import re
 from archehr.program.extractive.question.patient import KIN
 from archehr.program.extractive.question.verbs import AUXILIARY, base_of_past, base_of_third, is_base
 
-_PRONOUN = rf"(?:i|you|he|she|it|we|they|this|that|there|these|those|(?:my|our) (?:{KIN})|(?:mom|mum|dad|mother|father))"
+_PRONOUN = (
+    rf"(?:i|you|he|she|it|we|they|this|that|there|these|those|(?:my|our) (?:{KIN})|(?:mom|mum|dad|mother|father))"
+)
 _THING = r"(?:(?:the|this|that|these|those|my|his|her|its|their|our)(?: [\w'/-]+){1,4}?)"
-_WH = rf"(?:why|where|when|how(?: (?:long|often|soon|much|many|bad|serious|common|likely|far|fast|safe)(?: (?!(?:{AUXILIARY})\b)\w+(?= (?:i|he|she|we|they|you)\b))?)?|(?:what|which|how much)(?: (?!(?:if|about|when|to|{AUXILIARY})\b)[\w'/-]+){{1,5}}(?= (?:i|he|she|we|they|it) (?:{AUXILIARY})\b)|what|who)"
-_IT_IS = re.compile(r"^(it|he|she|that|there)(?:'?s|'re)(?= (?:any|\w+ing|an?|the|not|still|safe|ok|okay|normal|possible|too|good|bad|true)\b)", re.I)
+_WH = (
+    rf"(?:why|where|when|how(?: (?:long|often|soon|much|many|bad|serious|common|likely|far|fast"
+    rf"|safe)(?: (?!(?:{AUXILIARY}|before|after|until)\b)\w+(?= (?:i|he|she|we|they|you)\b))?)?|(?:what|which"
+    rf"|how much)(?: (?!(?:if|about|when|to|{AUXILIARY})\b)[\w'/-]+){{1,5}}(?= (?:i|he|she|we|they"
+    rf"|it) (?:{AUXILIARY})\b)|what|who)"
+)
+_IT_IS = re.compile(
+    r"^(it|he|she|that|there)(?:'?s|'re)(?= (?:any|\w+ing|an?|the|not|still|safe|ok|okay|normal|possible|too|good"
+    r"|bad|true)\b)",
+    re.I,
+)
 _WH_WORD = r"(?:what|why|how|when|where|who|which|whom|whose|what's|how's|who's|where's|whats)"
 _PLURAL = frozenset(("i", "you", "we", "they", "these", "those"))
 _OPENING = re.compile(
     r"^\W*(?:(?:and|but|so|also|or|now|then|because|plus|hence|ok|okay|well|sir|doctor|please|pls|plz|kindly"
-    r"|(?:further|secondly|firstly|first|second|finally|next|anyway|question|lastly)(?=\s*[,:])|my (?:\w+ )?(?:question|concern|query) (?:is|was)(?: that)?)(?![-/'])\b[\s,:.)-]*|\d+[.)]\s*)+",
+    r"|(?:further|secondly|firstly|first|second|finally|next|anyway|question|lastly)(?=\s*[,:])"
+    r"|my (?:\w+ )?(?:question|concern|query) (?:is|was)(?: that)?)(?![-/'])\b[\s,:.)-]*|\d+[.)]\s*)+",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"(?:[\s,;.!?-]|\b(?:please|pls|plz+|kindly|thanks?|thank (?:you|u)|thanx|thx|for real|straight up|or what|on earth|sir|sirs|madam"
+    r"(?:[\s,;.!?-]|\b(?:please|pls|plz+|kindly|thanks?|thank (?:you|u)|thanx|thx|for real|straight up|or what"
+    r"|on earth|sir|sirs|madam"
     r"|do you think|in advance|many thanks|so much|very much|(?:kind |best |warm )?regards|anyway)\b)+$",
     re.IGNORECASE,
 )
 _IF = re.compile(r"^(?:whether|if|weather)\s+(?:or not\s+)?", re.IGNORECASE)
 _MAIN_AUX = r"(?:will|would|can|could|should|shall|is|are|do|does|may|might|am)"
 _MAIN_CLAUSE = re.compile(
-    rf"(?<!^)\b(?:(?:what|how|why|when|where) (?:\w+ )?)?(?:(?:will|would|can|could|should|shall|does|do|may|might|am)\s+(?:i|you|he|she|it|we|they|there|my|your|his|her|the)|(?:is|are)\s+(?:i|you|he|she|it|we|they|there)|(?<=what )(?:would|will) happen)\b", re.I
+    r"(?<!^)\b(?:(?:what|how|why|when|where) (?:\w+ )?)?(?:(?:will|would|can|could|should|shall|does|do|may|might"
+    r"|am)\s+(?:i|you|he|she|it|we|they|there|my|your|his|her|the)|(?:is|are)\s+(?:i|you|he|she|it|we|they|there)"
+    r"|(?<=what )(?:would|will) happen)\b",
+    re.I,
 )
 _SUBJECT = re.compile(rf"(?:{_PRONOUN}|the|his|her|my|an?|all|some|people)\s", re.IGNORECASE)
 _FINITE = r"(?:is|are|was|were|can|could|will|would|should|shall|may|might|has|have|had|does|do|did)"
@@ -59,7 +75,10 @@ def _from_if(clause: str) -> str | None:
     if by_pronoun and (turned := _inverted(by_pronoun["who"], by_pronoun["verb"], by_pronoun["rest"])):
         return turned
     thing = re.match(
-        rf"(?P<who>(?!(?:{AUXILIARY}|not)\b)(?:(?!\b(?:that|which|who|if|when|because|so)\b)[^,;]){{2,60}}?)\s+(?P<verb>{_FINITE})\b(?P<rest>.*)", clause, re.I | re.S
+        rf"(?P<who>(?!(?:{AUXILIARY}|not)\b)(?:(?!\b(?:that|which|who|if|when|because|since"
+        rf"|so)\b)[^,;]){{2,60}}?)\s+(?P<verb>{_FINITE})\b(?P<rest>.*)",
+        clause,
+        re.I | re.S,
     )
     if thing:
         return _inverted(thing["who"], thing["verb"].lower(), thing["rest"])
@@ -83,7 +102,8 @@ def _wh_inverted(text: str) -> str | None:
 
 
 _PARTICIPLE = re.compile(
-    r"\s+(?:(?:not|ever|never|already|just|also|recently|always|possibly|really|only)\s+)*(?:been|had|got|gone|done|made|said|lost|found|heard|come|become|caught|told|kept|left|put|\w+(?:ed|en))\b",
+    r"\s+(?:(?:not|ever|never|already|just|also|recently|always|possibly|really|only)\s+)*(?:been|had|got|gone"
+    r"|done|made|said|lost|found|heard|come|become|caught|told|kept|left|put|\w+(?:ed|en))\b",
     re.IGNORECASE,
 )
 _AN_OBJECT = re.compile(r"\W*(?:$|(?:an?|the|my|to|for|about|with|if|when|at|in|now)\b)", re.IGNORECASE)
@@ -113,7 +133,8 @@ def _inverted(who: str, verb: str, rest: str) -> str | None:
 def _what_is_it(text: str) -> str | None:
     """ "how serious her situation is" -> "how serious is her situation"; "why the doctor stopped" -> "why did ..."."""
     at_end = re.match(
-        r"(?P<wh>what|who|where|how \w+|why|which) (?P<who>(?:the|this|that|these|those|my|his|her|its|their|our)(?: [^\s,]+){1,9}?|an? [\w-]+(?: [\w-]+)?)"
+        r"(?P<wh>what|who|where|how \w+|why|which) (?P<who>(?:the|this|that|these|those|my|his|her|its|their"
+        r"|our)(?: [^\s,]+){1,9}?|an? [\w-]+(?: [\w-]+)?)"
         r" (?P<verb>is|are|was|were)(?=$|[,.])",
         text,
         re.IGNORECASE,
@@ -122,24 +143,31 @@ def _what_is_it(text: str) -> str | None:
         return f"{at_end['wh']} {at_end['verb']} {at_end['who']}{text[at_end.end() :]}"
     if means := re.match(r"what (?P<who>[^,]{2,40}?) means(?=$|[,.])", text, re.IGNORECASE):
         return f"what does {means['who']} mean{text[means.end() :]}"
-    early = re.match(rf"(?P<wh>why|how|when) (?P<who>{_THING}) (?P<verb>[\w']+)\b(?P<rest>.*)", text, re.IGNORECASE | re.S)
+    early = re.match(
+        rf"(?P<wh>why|how|when) (?P<who>{_THING}) (?P<verb>[\w']+)\b(?P<rest>.*)", text, re.IGNORECASE | re.S
+    )
     if early and (re.fullmatch(_FINITE, early["verb"].lower()) or base_of_past(early["verb"].lower())):
         turned = _inverted(early["who"], early["verb"], early["rest"])
         return f"{early['wh']} {turned}" if turned else None
-    have = re.match(r"(?P<wh>what) (?P<who>(?:this|that|the) \w+) (?P<verb>have|mean|do)\b(?P<rest>.*)", text, re.I | re.S)
+    have = re.match(
+        r"(?P<wh>what) (?P<who>(?:this|that|the) \w+) (?P<verb>have|mean|do)\b(?P<rest>.*)", text, re.I | re.S
+    )
     return f"{have['wh']} does {have['who']} {have['verb']}{have['rest']}" if have else None
 
 
 def _statement(text: str) -> str | None:
     """ "this is normal with a fever" -> "is this normal with a fever"."""
-    match = re.match(rf"(?P<who>this(?: [a-z]+)?|it|there) (?P<verb>{_FINITE})\b(?P<rest>.*)", text, re.IGNORECASE | re.DOTALL)
+    match = re.match(
+        rf"(?P<who>this(?: [a-z]+)?|it|there) (?P<verb>{_FINITE})\b(?P<rest>.*)", text, re.IGNORECASE | re.DOTALL
+    )
     return f"{match['verb']} {match['who']}{match['rest']}" if match else None
 
 
 def _condition_last(text: str) -> str:
-    """ "If the kidney does not recover will I need dialysis" -> "will I need dialysis if the kidney does not recover"."""
+    """ "If it does not heal will I need dialysis" -> "will I need dialysis if it does not heal"."""
     match = re.match(
-        rf"(?P<condition>(?:if|unless|suppose|when(?= \w+ing\b))\b[^,;?]*?),?\s+(?:then\s+)?(?P<main>(?:(?:what|how|why|when|where) (?:\w+ )?)?{_MAIN_AUX}"
+        rf"(?P<condition>(?:if|unless|suppose|when(?= \w+ing\b))\b[^,;?]*?),?\s+(?:then\s+)?(?P<main>(?:(?:what|how"
+        rf"|why|when|where) (?:\w+ )?)?{_MAIN_AUX}"
         rf"\s+(?:{_PRONOUN}|{_THING}|we|someone|anyone)\b[^?]*|what (?:is|are) (?!\w+ing\b)\w+[^?]*)$",
         text,
         re.IGNORECASE,

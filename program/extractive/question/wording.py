@@ -7,17 +7,21 @@ import re
 _SPELLING = {
     "dont": "don't", "cant": "can't", "doesnt": "doesn't", "didnt": "didn't", "wont": "won't", "isnt": "isn't",
     "wasnt": "wasn't", "wouldnt": "wouldn't", "couldnt": "couldn't", "shouldnt": "shouldn't", "arent": "aren't",
-    "hasnt": "hasn't", "havent": "haven't", "im": "I'm", "ive": "I've", "i'm": "I'm", "i've": "I've", "i": "I", "iam": "I am",
-    "u": "you", "w/": "with", "w/o": "without", "&": "and", "thru": "through", "whats": "what's", "pls": "please", "plz": "please",
+    "hasnt": "hasn't", "havent": "haven't", "im": "I'm", "ive": "I've", "i'm": "I'm", "i've": "I've", "i": "I",
+    "iam": "I am", "u": "you", "w/": "with", "w/o": "without", "&": "and", "thru": "through", "whats": "what's",
+    "pls": "please", "plz": "please",
 }  # fmt: skip
 # Words that only press or greet. "just", "really" and "doctor" stay: they can carry the sense.
 _COURTESY = re.compile(
-    r"(?:,\s*)?\b(?:please|kindly|on earth|for real|straight up|if possible|thank you|thanks)\b(?!,? the)|(?:,\s*)\b(?:sir|madam|doctor|doc)\b(?=\s*(?:[,?.!]|$))",
+    r"(?:,\s*)?\b(?:please|kindly|on earth|for real|straight up|if possible|thank you|thanks)\b(?!,? the)"
+    r"|(?:,\s*)\b(?:sir|madam|doctor|doc)\b(?=\s*(?:[,?.!]|$))",
     re.IGNORECASE,
 )
 
 _RUN = re.compile(r"\b[A-Z][A-Z'-]*(?:[ ,]+[A-Z][A-Z'-]*\b(?![a-z])){2,}")
-_EVERYDAY = re.compile(r"\b(?:IS|THE|WAS|A|TO|OF|AND|MY|IN|IT|HE|SHE|THEY|WHAT|WHY|HOW|THERE|ARE|NOT|FOR|THAT|THIS|BE)\b")
+_EVERYDAY = re.compile(
+    r"\b(?:IS|THE|WAS|A|TO|OF|AND|MY|IN|IT|HE|SHE|THEY|WHAT|WHY|HOW|THERE|ARE|NOT|FOR|THAT|THIS|BE)\b"
+)
 
 
 def plain(text: str) -> str:
