@@ -39,7 +39,8 @@ transfuse|transfusion|end of life|missed|words|language
 _DANGLES = re.compile(r"\b(?:this|it|that|these|those|them|happen\w*|now)\b", re.IGNORECASE)
 _TELLS = re.compile(r"(?:I|he|she|my|our|his|her)\b(?!')", re.IGNORECASE)
 _BUT_WANTS = re.compile(
-    r"[,;.]?\s*\b(?:and |so |but )*(?:i (?:want|need|wish|would)|please|pls|plz|kindly)\b", re.IGNORECASE
+    r"[,;.]?\s*\b(?:and |so |but )*(?:i (?:want|need|wish|would)|need (?:info|help|advice)|please|pls|plz|kindly)\b",
+    re.IGNORECASE,
 )
 _WRITES = re.compile(
     r"\b(?:writing|name is|years? old|yrs? old|live in|reading|looking|searching|years? male|wish|want|need"

@@ -24,7 +24,7 @@ _GREETING = re.compile(
     r"|(?:(?:sirs?|madam|ma'?am|doctors?|docs?)\b[ /]*)+(?=[,.!:]))[\s,.!:;-]*",
     re.IGNORECASE,
 )
-_DOUBT = re.compile(r"\s*\(\W*(?:sp|spelling)?\W*\)", re.IGNORECASE)  # "(sp?)", "(?)"
+_DOUBT = re.compile(r" ?\(\s?(?:sp|spelling)?\s?\??\s?\)", re.IGNORECASE)  # "(sp?)", "(?)"
 _SIGNED = re.compile(r"\bsent from my \w+.*$|\[(?:NAME|CONTACT|LOCATION)\]\s*$", re.IGNORECASE | re.DOTALL)
 
 

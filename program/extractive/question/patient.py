@@ -127,14 +127,15 @@ def _count(match: re.Match[str], text: str, mentions: Counter[str]) -> None:
     groups = match.groupdict()
     kin = re.sub(r"\s", "-", (groups["kin"] or groups["named"]).lower())
     group = _KIN[kin if kin in _KIN else "child"][0]
-    before, after = text[: match.start()], text[match.end() : match.end() + 60]
+    before, after = text[max(match.start() - 160, 0) : match.start()], text[match.end() : match.end() + 60]
+    early = match.start() < 160
     another = re.search(r"\b(?:a|an)\b", groups.get("between") or "", re.IGNORECASE)
     ours = groups.get("owner") or "owner" not in groups or group in _NOT_FAMILY | {"baby", "child"}
     if another or not ours or _IN_PASSING.search(before) or _SAYS.match(after):
         return
-    opens = len(before) < 160 and (not re.search(r"[.?!]", before) or re.search(r"[.?!:,] *$", before))
+    opens = early and (not re.search(r"[.?!]", before) or re.search(r"[.?!:,] *$", before))
     if opens or _CLINICAL.match(after) or _FOR.search(before):
-        mentions[group] += 4 if len(before) < 160 and (opens or _FOR.search(before)) else 1
+        mentions[group] += 4 if early and (opens or _FOR.search(before)) else 1
 
 
 def _most_spoken_of(mentions: Counter[str], she: int, he: int) -> str:

@@ -91,7 +91,8 @@ def _writer(text: str) -> str | None:
 
     text = _I.sub(person, text)
     text = re.sub(r"\bmyself\b", "themselves", text, flags=re.IGNORECASE)
-    return None if unsafe else _name_patient(_agree_after_and(text))
+    text = _agree_after_and(text)
+    return None if unsafe or re.search(r"(?<!\d )\bam\b", text, re.IGNORECASE) else _name_patient(text)
 
 
 def _they(match: re.Match[str]) -> str:
@@ -106,10 +107,11 @@ def _agree_after_and(text: str) -> str:
     def agree(match: re.Match[str]) -> str:
         is_verb = is_only_a_verb if re.search(rf"{_PRESENT} has\b", match["before"]) else is_base
         verb = match["verb"].lower()
-        return match["before"] + ((third_form(verb) if is_verb(verb) else None) or match["verb"])
+        changes = is_verb(verb) or verb in ("am", "have", "do", "don't")
+        return match["before"] + ((third_form(verb) if changes else None) or match["verb"])
 
     text = re.sub(
-        rf"(?P<before>{_PRESENT}[^,.?!{_WHO}]*? (?:and|but|or) (?:then )?)(?P<verb>[a-z]+)\b(?=\s|$)",
+        rf"(?P<before>{_PRESENT}[^,.?!{_WHO}]*? (?:and|but|or) (?:then )?)(?P<verb>[a-z]+(?:'t)?)\b(?=\s|$)",
         agree,
         text,
         flags=re.IGNORECASE,
