@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.program.extractive.reformulate import reformulate
 from tests.program.question.messages import MESSAGES
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.program.extractive.question.cut import close, without_tail
 from archehr.program.extractive.question.focus import asks
 from archehr.program.extractive.question.message import read_message
