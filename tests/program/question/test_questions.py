@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import dspy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from archehr.program.extractive.text import words
 from archehr.program.pipeline import extractive_program
 from archehr.program.settings import PRESETS
 from archehr.program.stages.reformulate import Reformulate
+from tests.fake_lm import fake_lm
 from tests.program.question.messages import MESSAGES, Sent
 
 IDS = [f"{i}-{sent.kind}" for i, sent in enumerate(MESSAGES)]
@@ -161,5 +163,7 @@ def test_the_limit_of_the_settings_is_kept() -> None:
     settings = PRESETS["default"].model_copy(update={"question_words": 6})
     long = "I had a stent. Why did they stop the metoprolol on Monday and not tell me about it at all?"
     assert len(extractive_program(settings).reformulate(narrative=long).question.split()) <= 6
-    assert Reformulate(settings).settings.question_words == 6
+    with dspy.context(lm=fake_lm(lambda request: '{"question": ""}'), adapter=dspy.JSONAdapter()):
+        fallen_back = Reformulate(settings)(narrative=long)
+    assert 1 <= len(fallen_back.question.split()) <= 6 and fallen_back.notices
     assert len(reformulate(long, limit=6).split()) <= 6 < len(reformulate(long).split())
