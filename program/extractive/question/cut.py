@@ -13,6 +13,10 @@ _LEANS = frozenset(
     having being getting given also just only even other another using
     """.split()
 )
+_JOINS = frozenset("and because since but so which or while if when although".split())
+_LINKS = frozenset("in for with from at on by after before to as without during i the my".split())
+_SUBORDINATE = frozenset("that which whether who whose".split())
+_COUNTS = re.compile(r"one|two|three|four|five|six|\d+")
 # What opens a new sentence though no mark ends the last: "… a genetic test for MM I am 63".
 _NEW_SENTENCE = re.compile(
     r"(?P<before>[\w']+)(?P<mark>[,;-]*)\s+(?:I am\b|I'm\b|I have\b|my (?:name|age|email)\b|(?:he|she) is\b"
@@ -67,48 +71,15 @@ def _before(opening: re.Pattern[str], text: str, start: int) -> str:
 
 
 def _to_a_clause(words: list[str], limit: int) -> list[str]:
-    """The first words up to the last comma or joining word in the second half of the room, else all that fit."""
-    kept = words[:limit]
+    """The first words up to the last comma or joining word in the second half of the room, else all that fit, less
+    what leans on the next word ("two or three" stays together, and "that the" goes)."""
     least = max(limit // 2 - 1, 1)
-    ends = [i for i in range(least, limit + 1) if words[i - 1].endswith((",", ";", ":", "."))]
-    strong = [
-        i
-        for i in range(least, limit + 1)
-        if words[i].lower()
-        in ("and", "because", "since", "but", "so", "which", "or", "while", "if", "when", "although")
-    ]
-    if ends or strong:
-        kept = words[: max([*ends[-1:], *strong[-1:]])]
-    elif weak := [
-        i
-        for i in range(limit - 3, limit + 1)
-        if 0 < i < len(words)
-        and words[i].lower()
-        in (
-            "in",
-            "for",
-            "with",
-            "from",
-            "at",
-            "on",
-            "by",
-            "after",
-            "before",
-            "to",
-            "as",
-            "without",
-            "during",
-            "i",
-            "the",
-            "my",
-        )
-    ]:
-        kept = words[: weak[-1]]
-    subordinate = [
-        i
-        for i in range(max(len(kept) - 3, least), len(kept))
-        if kept[i].lower() in ("that", "which", "whether", "who", "whose")
-    ]
+    low = [word.lower() for word in words]
+    ends = [i for i in range(least, limit + 1) if low[i - 1].endswith((",", ";", ":", "."))]
+    ends += [i for i in range(least, limit + 1) if low[i] in _JOINS and not _COUNTS.fullmatch(low[i - 1])]
+    late = [i for i in range(max(limit - 3, 1), limit + 1) if low[i] in _LINKS]
+    kept = words[: max(ends or late[-1:] or [limit])]
+    subordinate = [i for i in range(max(len(kept) - 3, least), len(kept)) if low[i] in _SUBORDINATE]
     kept = kept[: subordinate[0]] if subordinate else kept
     while len(kept) > 3 and re.sub(r"[^\w']", "", kept[-1].lower()) in _LEANS:
         kept = kept[:-1]

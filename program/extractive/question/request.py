@@ -36,7 +36,7 @@ _ABOUT = re.compile(
 _END = re.compile(
     r"\s*(?:,?\s*\b(?:and i|but i|so i|because|please|pls|plz\w*|kindly|thanks?|thank you|if you|if possible|i am"
     r"|i'm|i have|i was|my name|hope|as i|since|and would|and if|can you|could you|do you|would you|and can"
-    r"|and could|and my|as soon|also)\b|\s-\s|\s\().*$",
+    r"|and could|and my|as soon|also)\b|\s-\s).*$",
     re.IGNORECASE | re.DOTALL,
 )
 _DANGLING = re.compile(
