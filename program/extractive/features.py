@@ -9,7 +9,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
-from archehr.program.extractive.focus import asks
+from archehr.program.extractive.question.focus import asks
 from archehr.program.extractive.sections import KINDS, Place, places
 from archehr.program.extractive.text import terms
 

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cache
 
 import dspy
 
-from archehr.program.extractive.focus import asks
-from archehr.program.extractive.person import is_about_writer, third_person
-from archehr.program.extractive.text import all_concepts, named_by, terms
+from archehr.program.extractive.question.cut import close, without_tail
+from archehr.program.extractive.question.focus import Ask, asks_of
+from archehr.program.extractive.question.message import Message, read_message, sentences
+from archehr.program.extractive.question.patient import Patient, who_is_the_patient
+from archehr.program.extractive.question.person import names_first_person, third_person
+from archehr.program.extractive.question.request import helped_to, requested
+from archehr.program.extractive.question.topic import complaints, conditions, diseases, subject_topic
+from archehr.program.extractive.question.word_order import directly
+from archehr.program.extractive.question.wording import plain
+from archehr.program.extractive.text import all_concepts, terms
 
 WORD_LIMIT = 15
+_QUESTION = re.compile(
+    r"(?:why|what|how|when|which|where|who|is|are|was|were|will|would|can|could|should|shall|does|did|has|have)\b", re.I
+)
+_THIS_DISEASE = re.compile(
+    r"\b(?:this|that|the) (?:disease|desease|decease|condition|syndrome|illness|disorder|disear)\b", re.IGNORECASE
+)
+
 
 # Concepts that say how it went or what was done about it, not what the patient has.
 _GENERAL = """
@@ -21,88 +34,136 @@ side effect|controlled|medication|family|second doctor|appointment|imaging|blood
 stable|too much|not enough|second dose|genetic|independent|damage|died|oral|walk|fall|weight|pain|movement|feeling|diet
 transfuse|transfusion|end of life|missed|words|language
 """.strip().replace("\n", "|")
-_CANNOT_END = """
-the a an of to for with and or but in on at by from if when as is was be that which their so would will can does did has
-because who all
-""".split()
-_QUESTION = re.compile(
-    r"(?:why|what|how|when|which|where|who|is|are|was|were|will|would|can|could|should|shall|does|did|has|have)\b", re.I
+
+
+_DANGLES = re.compile(r"\b(?:this|it|that|these|those|them|happen\w*|now)\b", re.IGNORECASE)
+_TELLS = re.compile(r"(?:I|he|she|my|our|his|her)\b(?!')", re.IGNORECASE)
+_BUT_WANTS = re.compile(
+    r"[,;.]?\s*\b(?:and |so |but )*(?:i (?:want|need|wish|would)|need (?:info|help|advice)|please|pls|plz|kindly)\b",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(
+    r"\b(?:writing|name is|years? old|yrs? old|live in|reading|looking|searching|years? male|wish|want|need"
+    r"|came across|web ?site|would like|cannot find|thank|your|doing a|report|question)\b",
+    re.IGNORECASE,
 )
 
 
 class ExtractiveReformulate(dspy.Module):
-    """narrative -> question: one line, 1..15 words. The focus `phrases`, where the data has them, take the place of
-    our own search for the question; the words stay the patient's."""
+    """narrative -> question: one line, 1..`limit` words. The focus `phrases`, where the data has them, take the place
+    of our own search for the question; the words stay the patient's."""
+
+    def __init__(self, limit: int = WORD_LIMIT) -> None:
+        super().__init__()
+        self.limit = limit
 
     def forward(self, narrative: str, phrases: tuple[str, ...] = ()) -> dspy.Prediction:
-        return dspy.Prediction(question=reformulate(narrative, phrases))
+        return dspy.Prediction(question=reformulate(narrative, phrases, self.limit))
 
 
-def reformulate(narrative: str, phrases: tuple[str, ...] = ()) -> str:
-    """The rule behind the stage: always one line of 1..15 words with one question mark, at its end."""
-    source = "\n".join(p for p in phrases if p.strip()) or narrative
-    about_writer = is_about_writer(narrative)
-    ranked = [a for a in asks(source) if a.marked]
-    questions = [q for a in ranked[:4] if (q := third_person(a.text, about_writer)) and len(q.split()) > 1]
+def reformulate(narrative: str, phrases: tuple[str, ...] = (), limit: int = WORD_LIMIT) -> str:
+    """The rule behind the stage: always one line of 1..`limit` words with one question mark, at its end.
+
+    The main question in the third person; where that is not safe, in the writer's own words; where there is none,
+    what is advised for the disease the message names."""
+    message, patient = read_message(narrative), who_is_the_patient(narrative)
+    given = Message("", tuple(s for p in phrases for s in sentences(p)))
+    ranked = [a for a in asks_of(given if given.sentences else message) if a.marked]
+    questions = [a for a in ranked if not a.plea and len(a.text.split()) > 1]
     if not questions:
-        return _ask_about_topics(narrative)
-    question = questions[0]
-    for extra in questions[1:]:
-        if _QUESTION.match(extra) and len(f"{question} and {extra}".split()) <= WORD_LIMIT:
-            question = f"{question}, and {extra[0].lower()}{extra[1:]}"
-            break
-    return close(question if set(terms(question)) & _medical() else _with_topics(question, narrative))
+        return close(_without_a_question(message, patient, ranked), limit)
+    best, *others = _fitting_first([(a, _put(a, patient, limit)) for a in questions[:4]], limit)
+    return close(_with_second(best, others, limit) or _with_topic(best[1], message, patient, limit), limit)
 
 
-def close(question: str) -> str:
-    """At most 15 words, cut where a clause ends or at least not before a word that leans on the next."""
-    kept = question.split()[:WORD_LIMIT]
-    if len(question.split()) > WORD_LIMIT:
-        clauses = [i for i in range(5, len(kept)) if kept[i - 1].endswith(",") or kept[i] in ("and", "because")]
-        kept = kept[: clauses[-1]] if clauses else kept
-        while len(kept) > 4 and re.sub(r"\W", "", kept[-1].lower()) in _CANNOT_END:
-            kept.pop()
-    text = " ".join(kept).strip(" ,;:.!?-") or "What explains the patient's condition"
-    return text[0].upper() + text[1:] + "?"
+def _put(ask: Ask, patient: Patient, limit: int) -> str:
+    """The question as it would be asked of the chart, else in the writer's own words; of the orders in which it can be
+    put, the first that fits the limit, so that no condition is cut off."""
+    own = without_tail(plain(ask.text))
+    put = directly(own, ask.embedded)
+    orders = [third_person(put, patient) or put]
+    if not ask.embedded:
+        own = directly(own, embedded=False, reorder=False)
+        orders.append(third_person(own, patient) or own)
+    return next((q for q in orders if len(q.split()) <= limit), orders[0])
 
 
-def topics(narrative: str) -> list[str]:
-    """The message's own medical phrases, those of the concepts it names most often first."""
-    tokens = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", narrative.lower())
-    counts = Counter(t for t in terms(narrative) if t in _medical())
-    found: dict[str, frozenset[str]] = {}
-    start = 0
-    while start < len(tokens):
-        phrase, names = _longest_phrase(tokens[start : start + 3])
-        counts.update(names)
-        if names and not any(names & known for known in found.values()):
-            found[phrase] = names
-        start += len(phrase.split()) or 1
-    return sorted(found, key=lambda phrase: -max(counts[name] for name in found[phrase]))
+def _fitting_first(questions: list[tuple[Ask, str]], limit: int) -> list[tuple[Ask, str]]:
+    """A question that would be cut gives way to one that fits and is nearly as likely the main one."""
+
+    def merit(pair: tuple[Ask, str]) -> float:
+        return pair[0].weight - 1.0 * (len(pair[1].split()) > limit)
+
+    return sorted(questions, key=merit, reverse=True)
 
 
-def _longest_phrase(tokens: list[str]) -> tuple[str, frozenset[str]]:
-    """The longest run from the first token on that names a medical concept, and those concepts."""
-    for size in range(len(tokens), 0, -1):
-        phrase = " ".join(tokens[:size])
-        if names := named_by(phrase) & _medical():
-            return phrase, names
-    return "", frozenset()
+def _with_second(best: tuple[Ask, str], others: list[tuple[Ask, str]], limit: int) -> str:
+    """Two questions joined in the order of the message where there is room; "" where there is not."""
+    for other in others:
+        first, second = sorted((best, other), key=lambda pair: pair[0].position)
+        if set(terms(other[1])) <= set(terms(best[1])):  # asks the same again
+            continue
+        both = f"{first[1].strip(' ,;:.')}, and {second[1][:1].lower()}{second[1][1:]}"
+        if _QUESTION.match(second[1]) and _QUESTION.match(first[1]) and len(both.split()) <= limit:
+            return both
+    return ""
 
 
-def _with_topics(question: str, narrative: str) -> str:
-    """ "Could this be normal" -> "Could this be normal, given fever and rash", as far as there is room."""
-    named = topics(narrative)
+def _with_topic(question: str, message: Message, patient: Patient, limit: int) -> str:
+    """ "this disease" by its name; and "is this normal" -> "is this normal, given fever and rash", where there is
+    room and the question names nothing itself."""
+    named = diseases(message)
+    if len(named) == 1 and named[0].lower() not in question.lower():
+        question = _THIS_DISEASE.sub(lambda _: named[0], question, count=1)
+    told = conditions(message, patient)
+    dangles = _DANGLES.search(question) and _QUESTION.match(question)
+    if (
+        not told
+        or not dangles
+        or (patient.who == "other" and names_first_person(question))
+        or _names_something(question)
+    ):
+        return question
     for count in (2, 1):
-        longer = f"{question}, given {_list(named[:count])}"
-        if named and len(longer.split()) <= WORD_LIMIT:
+        longer = f"{question}, given {' and '.join(told[:count])}"
+        if len(told) >= count and len(longer.split()) <= limit:
             return longer
     return question
 
 
-def _ask_about_topics(narrative: str) -> str:
-    named = _list(topics(narrative)[:3])
-    return close(f"What explains {named}, and what treatment is advised" if named else "")
+def _names_something(question: str) -> bool:
+    """Whether the question itself says what it is about."""
+    asked = Message("", (question,))
+    return bool(set(terms(question)) & _medical() or diseases(asked) or complaints(asked))
+
+
+def _without_a_question(message: Message, patient: Patient, pleas: list[Ask]) -> str:
+    """For a message that only tells and asks for help: what it names, most particular first."""
+    if wanted := requested(message) or helped_to(message):
+        wanted = without_tail(plain(wanted))
+        return third_person(wanted, patient) or wanted
+    named = diseases(message)[:1]
+    if named:
+        return f"what treatment is advised for {named[0]}"
+    if subject := subject_topic(message):
+        return f"what is advised for {subject}"
+    if told := complaints(message)[:3]:
+        return f"what explains {_list(told)}, and what treatment is advised"
+    return _as_told(message, patient) or plain(
+        max([a.text for a in pleas] or message.sentences or [message.subject], key=len)
+    )
+
+
+def _as_told(message: Message, patient: Patient) -> str:
+    """ "My ear rings all day" -> "what is advised when the patient's ear rings all day": the first sentence that speaks
+    of the patient, preferably of something medical."""
+    told = [_BUT_WANTS.split(s)[0] for s in message.sentences]
+    told = [s for s in told if _TELLS.match(s) and len(s.split()) > 3 and not _WRITES.search(s)]
+    if not told:
+        return ""
+    clause = without_tail(plain(max(told, key=lambda s: bool(set(terms(s)) & _medical()))))
+    clause = clause if clause.startswith("I") else clause[0].lower() + clause[1:]
+    return f"what is advised when {third_person(clause, patient) or clause}"
 
 
 def _list(phrases: list[str]) -> str:

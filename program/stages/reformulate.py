@@ -41,7 +41,9 @@ class Reformulate(dspy.Module):
         reply = ask(self.predict, self._check, "reformulate", self.settings, narrative=narrative)
         question = reply.value
         if question is None:
-            question = ExtractiveReformulate()(narrative=narrative, phrases=phrases).question
+            question = ExtractiveReformulate(self.settings.question_words)(
+                narrative=narrative, phrases=phrases
+            ).question
         return dspy.Prediction(question=question, notices=reply.notices)
 
     def _check(self, prediction: dspy.Prediction) -> Checked[str]:
@@ -84,7 +86,7 @@ STAGE = Stage(
     name="reformulate",
     signature=ReformulateSignature,
     module=Reformulate,
-    twin=lambda settings: ExtractiveReformulate(),
+    twin=lambda settings: ExtractiveReformulate(settings.question_words),
     subtask=1,
     needs_sentences=False,
     labels=Labels(
