@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+from archehr.data import plugins
 from archehr.data.case import DataError
 from archehr.metrics.scorers import medcon, neural, text
 
@@ -188,10 +189,10 @@ def mean_of(columns: Collection[str], subtask: int) -> list[str]:
 def added() -> tuple[Component, ...]:
     """The components of the entry point group "archehr.metrics", by name."""
     found: dict[str, Component] = {}
-    for point in sorted(entry_points(group=GROUP)):
-        component = _load(point)
+    for point, component in plugins.added(GROUP, Component):
+        _check(point, component)
         if component.name in found or _TAKEN.fullmatch(component.name):
-            raise DataError(f"{_told(point)}: there is a score of that name already; rename or uninstall it")
+            raise DataError(f"{plugins.told(point)}: there is a score of that name already; rename or uninstall it")
         found[component.name] = component
     return tuple(found.values())
 
@@ -216,22 +217,8 @@ def compute(component: Component, batch: Batch) -> Scores:
 _TAKEN = re.compile("|".join([*(c.name for c in OFFICIAL), *SHORT, r"(\w+_)?(micro|macro)_(precision|recall|f1)"]))
 
 
-def _load(point: EntryPoint) -> Component:
-    try:
-        component = point.load()
-    except Exception as error:  # the import of another package's code
-        raise DataError(
-            f"{_told(point)}: cannot be loaded ({type(error).__name__}: {error}); mend or uninstall it"
-        ) from error
-    if not isinstance(component, Component):
-        raise DataError(f"{_told(point)}: is no archehr.metrics.components.Component; mend or uninstall it")
+def _check(point: EntryPoint, component: Component) -> None:
     if not component.subtasks or not set(component.subtasks) <= set(SUBTASKS):
-        raise DataError(f"{_told(point)}: its subtasks are {component.subtasks}; there are 1, 2, 3 and 4")
+        raise DataError(f"{plugins.told(point)}: its subtasks are {component.subtasks}; there are 1, 2, 3 and 4")
     if component.in_overall and not set(component.subtasks) <= {1, 3}:
-        raise DataError(f"{_told(point)}: is in_overall, but only subtasks 1 and 3 average components")
-    return component
-
-
-def _told(point: EntryPoint) -> str:
-    package = f" of the package {point.dist.name}" if point.dist else ""
-    return f"metric {point.name} ({point.value}){package}"
+        raise DataError(f"{plugins.told(point)}: is in_overall, but only subtasks 1 and 3 average components")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from archehr.data.case import Case, DataError
 from archehr.optimize.demos import Demo, labelled_demos
@@ -49,6 +49,7 @@ class Work:
         return found
 
 
+@runtime_checkable
 class Optimizer(Protocol):
     """What `compile` gives for one stage is chosen among by the whole chain; the k-th of every stage belong together.
 

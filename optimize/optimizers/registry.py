@@ -1,13 +1,15 @@
-"""OPTIMIZERS: the optimisers there are, by name; `add_optimizer` adds one."""
+"""OPTIMIZERS: the optimisers there are, by name: ours, and those of the entry point group archehr.optimizers."""
 
 from __future__ import annotations
 
+from archehr.data import plugins
 from archehr.data.case import DataError
 from archehr.optimize.optimizers.bootstrap import Bootstrap
 from archehr.optimize.optimizers.gold import Labeled, Random
 from archehr.optimize.optimizers.instructions import Gepa, Mipro
 from archehr.optimize.optimizers.optimizer import Optimizer
 
+GROUP = "archehr.optimizers"
 OPTIMIZERS: dict[str, Optimizer] = {
     "labeled": Labeled(),
     "random": Random(),
@@ -25,7 +27,14 @@ def add_optimizer(name: str, optimizer: Optimizer) -> None:
 
 
 def optimizer_of(name: str) -> Optimizer:
-    """Raises DataError for a name that is none, with those that are."""
+    """The optimiser of that name. Raises DataError, naming those there are, for a name that is none."""
+    if name not in OPTIMIZERS:
+        _add_those_of_other_packages()
     if name not in OPTIMIZERS:
         raise DataError(f"--optimizer {name}: there are {', '.join(OPTIMIZERS)}")
     return OPTIMIZERS[name]
+
+
+def _add_those_of_other_packages() -> None:
+    for point, optimizer in plugins.added(GROUP, Optimizer):
+        OPTIMIZERS.setdefault(point.name, optimizer)

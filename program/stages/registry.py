@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from archehr.data import plugins
 from archehr.data.case import Case, DataError
 from archehr.program.stages import align, generate, reformulate, score_sentences
 from archehr.program.stages.stage import Stage
@@ -11,6 +12,7 @@ from archehr.program.types import StageName, shorten
 
 PIPELINE: tuple[Stage, ...] = (reformulate.STAGE, score_sentences.STAGE, generate.STAGE, align.STAGE)
 STAGES: dict[StageName, Stage] = {stage.name: stage for stage in PIPELINE}
+GROUP = "archehr.stages"  # the entry points by which other packages add theirs
 
 
 def add_stage(stage: Stage) -> None:
@@ -28,6 +30,14 @@ def add_stage(stage: Stage) -> None:
     if stage.inputs is None:
         raise DataError(f"stage {stage.name}: give it `inputs`, which makes its arguments from a case and a prediction")
     STAGES[stage.name] = stage
+
+
+def _add_those_of_other_packages() -> None:
+    for point, stage in plugins.added(GROUP, Stage):
+        try:
+            add_stage(stage)
+        except DataError as error:
+            raise DataError(f"{plugins.told(point)}: {error}") from None
 
 
 def added_stages() -> list[Stage]:
@@ -51,3 +61,6 @@ def parse_stages(text: str, option: str = "--stages") -> tuple[StageName, ...]:
     if unknown := [n for n in names if n not in STAGES]:
         raise DataError(f"{option} {text}: no stage {shorten(unknown)}; the stages are {', '.join(STAGES)}")
     return tuple(s for s in STAGES if s in names)
+
+
+_add_those_of_other_packages()
