@@ -115,7 +115,7 @@ def _any_of(forms: Mapping[str, str]) -> str:
 _WRITTEN = _forms(ONE_READING)
 _READ = _forms({**ONE_READING, **LIKELY})
 # Not within a word, a mask or a chain ("PT/INR", "Na-K"): part of a chain says nothing by itself.
-_TO_WRITE = re.compile(rf"(?<![\w/.*-])(?:{_any_of(_WRITTEN)})(?![\w/'*-])")
+_TO_WRITE = re.compile(rf"(?<![\w/.*-])(?:{_any_of(_WRITTEN)})(?![\w/'*-]|\.\w)")
 _TO_READ = re.compile(
     rf"(?<![\w/.-])(?:({_any_of(_READ)})(?![\w/'])|({'|'.join(_BEFORE_A_NUMBER)})(?= (?:of |to )?\d))"
 )

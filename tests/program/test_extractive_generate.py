@@ -47,8 +47,8 @@ _EDGES = "()[]*,;:.!?…\"'"
 
 
 def tokens(text: str) -> list[str]:
-    """Words, numbers, signs and blanks, without the punctuation around them."""
-    return [core for t in re.split(r"[\s:]+", text) if (core := t.strip(_EDGES))]
+    """Words, numbers, signs and blanks, without punctuation."""
+    return [core for t in re.findall(r"[\w/.*'-]+|[^\w\s]", text) if (core := t.strip(_EDGES))]
 
 
 def is_copy(source: str, answer: str) -> bool:
