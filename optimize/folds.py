@@ -56,13 +56,12 @@ def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> 
 
 
 class HeldOut(GroundedQA):
-    """A program that answers each case without the demos made from that case. Where nothing reaches the cut it takes
-    the first three sentences, and only its LM declines: the extractive choices were fitted on sample/dev, and would be
-    measured there."""
+    """A program that answers each case without the demos made from that case, and where nothing reaches the cut
+    takes the first three sentences: the extractive choice was fitted on sample/dev, and would be measured there."""
 
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
-            program.settings.model_copy(update={"on_failure": "first_three", "abstain": False}),
+            program.settings.model_copy(update={"on_failure": "first_three"}),
             **{stage: getattr(program, stage) for stage in STAGES},
         )
 

@@ -72,7 +72,7 @@ def _cut(optimised: Optimised) -> Iterator[str]:
 
 
 def _declined(optimised: Optimised) -> Iterator[str]:
-    """How often the program said that a note does not answer its own question: every time was a mistake."""
+    """How often each program said that a note does not answer its own question: mistakes, for each has an answer."""
     if 3 in optimised.tables["in_sample"]:
         cases = len(optimised.tables["in_sample"][3].case_ids)
         counts = ", ".join(f"{name} {count}" for name, count in optimised.declined.items())
