@@ -35,13 +35,15 @@ class Optimised:
 
     `tables` maps in_sample, out_of_sample, zero_shot and handwritten (and handwritten_cut, the hand-written program
     with only its cut fitted, in the same folds) to per-case tables by subtask. In-sample means that the cases decided
-    the choice of demos and cut; even there no case is shown its own demo.
+    the choice of demos and cut; even there no case is shown its own demo. `declined` maps the same names to how many
+    cases the program declined to answer, each with its own note.
     """
 
     program: GroundedQA
     fitted: Fitted
     base_provenance: Provenance
     tables: Mapping[str, Tables]
+    declined: Mapping[str, int]
     reliability: Sequence[Reliability]
     prompt_tokens: Mapping[StageName, int]
 
@@ -98,6 +100,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
         fitted,
         base.provenance,
         {name: _tables(found, labelled, _told(name, options.stages)) for name, found in records.items()},
+        {name: sum(bool(r.declined) for r in found) for name, found in records.items() if name != "handwritten_cut"},
         reliability(records["in_sample"], labelled),
         {s: prompt_tokens(program, s) for s in STAGES},
     )

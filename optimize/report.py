@@ -16,7 +16,17 @@ COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
 
 def report(optimised: Optimised) -> str:
     """The closing report, plain text."""
-    return "\n".join([*_scores(optimised), "", *_verdicts(optimised), "", *_cut(optimised), *_sizes(optimised)])
+    return "\n".join(
+        [
+            *_scores(optimised),
+            "",
+            *_verdicts(optimised),
+            "",
+            *_cut(optimised),
+            *_declined(optimised),
+            *_sizes(optimised),
+        ]
+    )
 
 
 def _scores(optimised: Optimised) -> Iterator[str]:
@@ -59,6 +69,14 @@ def _cut(optimised: Optimised) -> Iterator[str]:
         share = f"{row.essential / row.sentences:.0%}" if row.sentences else "-"
         also = f"{row.supplementary / row.sentences:.0%}" if row.sentences else "-"
         yield f"{row.score:>5}  {row.sentences:>9}  {share:>9}  {also:>13}"
+
+
+def _declined(optimised: Optimised) -> Iterator[str]:
+    """How often each program said that a note does not answer its own question: mistakes, for each has an answer."""
+    if 3 in optimised.tables["in_sample"]:
+        cases = len(optimised.tables["in_sample"][3].case_ids)
+        counts = ", ".join(f"{name} {count}" for name, count in optimised.declined.items())
+        yield f"declined to answer, of {cases} questions with their own note: {counts}"
 
 
 def _sizes(optimised: Optimised) -> Iterator[str]:

@@ -8,7 +8,9 @@ from typing import Literal
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
+from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
+from archehr.program.extractive.answerable import is_answerable
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
@@ -17,17 +19,17 @@ from archehr.program.stages.render import near, of_ids, render
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.types import Link, Notice, SentenceScore, StageName
 
-NO_ANSWER = "The note gives no answer."
-
 QuestionSource = Literal["own", "given"]
 
 
 class GroundedQA(dspy.Module):
-    """Case -> Prediction with question, scores, evidence, answer_sentences, answer, links, given_links, notices.
+    """Case -> Prediction with question, scores, evidence, answer_sentences, answer, declined, links, given_links,
+    notices.
 
     `links` belong to the program's own answer (ids "1", "2", …); `given_links` to the clinician's answer sentences
-    where the case has them (subtask 4). What a case has no input for, or was not asked for, is None. `added` holds the
-    outputs of stages that were added to the four, by stage.
+    where the case has them (subtask 4). What a case has no input for, or was not asked for, is None. A declined answer
+    is NOT_ANSWERED alone, without evidence and links. `added` holds the outputs of stages that were added to the four,
+    by stage.
 
     Each stage is an attribute of its name; `modules` gives some of them, the others ask an LM.
 
@@ -76,12 +78,13 @@ class _Run:
         self._evidence: list[str] | None = None
         self._answer: list[str] | None = None
         self._sources: list[list[str]] | None = None
+        self._declined = False
 
     def result(self) -> dspy.Prediction:
         question = self.own_question() if "reformulate" in self.stages else None
         scores = self.scores() if self.stages & {"score", "generate"} else None
-        evidence = self.evidence() if scores is not None else None
         answer = self.answer() if "generate" in self.stages else None
+        evidence = self.evidence() if scores is not None else None  # after the answer: a declined one has none
         links = given_links = None
         if "align" in self.stages:
             if self.case.answer_sentences:
@@ -95,6 +98,7 @@ class _Run:
             evidence=evidence,
             answer_sentences=answer,
             answer=" ".join(answer) if answer is not None else None,
+            declined=self._declined if answer is not None else None,
             links=links,
             given_links=given_links,
             added={},
@@ -155,10 +159,22 @@ class _Run:
             evidence = of_ids(self.case.sentences, chosen)
             made = self._call("generate", question=self.question(), evidence=evidence, note=render(note))
             self._answer, self._sources = made.answer_sentences, made.get("sources")
-            if not self._answer:  # evidence without a word, such as "___"
-                self.notices.append(Notice("generate", "empty", "the evidence has no words"))
-                self._answer, self._sources = [NO_ANSWER], [[]]
+            if made.get("declined"):
+                self._decline()
+            elif not self._answer:  # evidence of white space
+                self._decline("the evidence is empty")
+            elif self._sources is not None and self.program.settings.abstain and not self._is_answerable():
+                self._decline("the note names too little of what is asked")
         return self._answer
+
+    def _is_answerable(self) -> bool:
+        return is_answerable(self.question(), self.case.narrative, self.case.sentences)
+
+    def _decline(self, why: str | None = None) -> None:
+        """No answer, no citation, no evidence; `why` where nobody has told it yet."""
+        if why is not None:
+            self.notices.append(Notice("generate", "not_answered", why))
+        self._answer, self._sources, self._evidence, self._declined = [NOT_ANSWERED], [[]], [], True
 
     def own_links(self) -> list[Link]:
         """The links of the program's own answer: known where it was copied from the note, else found by Align."""

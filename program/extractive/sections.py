@@ -20,7 +20,8 @@ _KINDS = [
 KINDS = tuple(name for name, _ in _KINDS)
 _KIND_PATTERNS = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _KINDS]
 _PROBLEM = re.compile(r"\s*#+\s*(?:\d+[.)]?\s*)?(?P<title>[^:.]{1,80}?)\s*(?:[:.]|\s-\s|$)(?P<rest>.*)", re.DOTALL)
-_MARK = re.compile(r"^\s*(?:#+\s*(?:\d+[.)])?|\[\s?[xX]?\]|[-*•·]+|\(?\d{1,2}[.)](?=\s))\s*")
+# "-2" and "1.5 mg" open with a number, not with a mark.
+_MARK = re.compile(r"^\s*(?:#+\s*(?:\d+[.)])?|\[\s?[xX]?\]|[-*•·]+(?!\d)|\(?\d{1,2}[.)](?=\s))\s*")
 
 
 @dataclass(frozen=True, slots=True)

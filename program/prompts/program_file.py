@@ -18,6 +18,7 @@ from archehr.program.pipeline import GroundedQA, extractive_program
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
+from archehr.program.stages.generate import Generate
 from archehr.program.stages.registry import PIPELINE, STAGES
 from archehr.program.stages.stage import has_prompt, predictor
 from archehr.program.types import StageName
@@ -138,6 +139,8 @@ def to_program(
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
         restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
         predictor(getattr(program, stage), stage).load_state(restored)
+    if isinstance(program.generate, Generate):
+        program.generate.ask_to_decline()
     return program
 
 

@@ -25,6 +25,7 @@ class CaseRecord(BaseModel):
     evidence: list[str] | None = None
     answer_sentences: list[str] | None = None
     answer: str | None = None
+    declined: bool | None = None
     links: list[Link] | None = None
     given_links: list[Link] | None = None
     added: dict[str, dict[str, Any]] = {}

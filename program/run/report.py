@@ -25,6 +25,7 @@ NOTICES = {
     "cut_words": "the text was too long and was cut",
     "empty": "nothing was found",
     "repaired": "the reply was repaired",
+    "not_answered": "the note does not answer the question",
 }
 SUBTASK_4 = {
     "given": "the links of the clinician's answer sentences, which the data gives",

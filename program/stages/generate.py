@@ -1,4 +1,4 @@
-"""Stage 3: an answer of at most 75 words from the evidence alone."""
+"""Stage 3: an answer of at most 75 words from the evidence alone, or that the note does not answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import dspy
 
 from archehr.data.case import Case, Sentence
 from archehr.metrics.feedback import GOOD_ENOUGH, answer_score
+from archehr.program.declining import NOT_ANSWERED, with_rule, without_declining
 from archehr.program.extractive.generate import ExtractiveGenerate
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.ask import Checked, ask
@@ -25,7 +26,9 @@ class GenerateSignature(dspy.Signature):
     2. State the direct answer first, then the findings and treatment that explain it.
     3. Paraphrase the evidence closely and keep its exact terms, names and numbers.
     4. Take facts from the evidence only; the whole note is there to resolve what the evidence refers to.
-    5. No outside knowledge, no advice, no filler, no citations."""
+    5. No outside knowledge, no advice, no filler, no citations.
+    If neither the evidence nor the note says anything on the question, the answer is this one sentence alone:
+    The note does not answer this question."""
 
     question: str = dspy.InputField(desc="the clinician's question")
     evidence: str = dspy.InputField(desc="the note sentences to answer from, each with its [id]")
@@ -36,13 +39,20 @@ class GenerateSignature(dspy.Signature):
 class Generate(dspy.Module):
     """question, evidence, note -> answer_sentences (1..75 words in all) and notices.
 
-    Where the extractive twin answered, `sources` holds the note ids that each sentence was made from.
+    A declined answer is NOT_ANSWERED alone, with a notice and `declined` True. Where the extractive twin answered,
+    `sources` holds the note ids that each sentence was made from.
     """
 
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
         self.settings = settings
         self.predict = dspy.Predict(GenerateSignature)
+        self.ask_to_decline()
+
+    def ask_to_decline(self) -> None:
+        """Have the prompt ask for NOT_ANSWERED as the settings say, whatever file its instructions are from."""
+        signature = self.predict.signature
+        self.predict.signature = signature.with_instructions(with_rule(signature.instructions, self.settings.abstain))
 
     def forward(self, question: str, evidence: Sequence[Sentence], note: str) -> dspy.Prediction:
         reply = ask(
@@ -55,25 +65,35 @@ class Generate(dspy.Module):
             note=note,
         )
         if reply.value is None:
-            twin = ExtractiveGenerate()(question=question, evidence=evidence, note=note)
-            return dspy.Prediction(answer_sentences=twin.answer_sentences, sources=twin.sources, notices=reply.notices)
-        return dspy.Prediction(answer_sentences=reply.value, notices=reply.notices)
+            twin = ExtractiveGenerate(self.settings)(question=question, evidence=evidence, note=note)
+            told = [*reply.notices, *twin.notices]
+            return dspy.Prediction(answer_sentences=twin.answer_sentences, sources=twin.sources, notices=told)
+        declined = self.settings.abstain and reply.value == [NOT_ANSWERED]
+        return dspy.Prediction(answer_sentences=reply.value, declined=declined, notices=reply.notices)
 
     def _check(self, prediction: dspy.Prediction) -> Checked[list[str]]:
-        return check_answer(prediction.answer_sentences or [], self.settings.answer_words, self.settings.soft_cut_share)
+        return check_answer(prediction.answer_sentences or [], self.settings)
 
 
-def check_answer(raw: Sequence[str], limit: int, soft_share: float) -> Checked[list[str]]:
-    """The rule: no empty sentence, at least one word, at most `limit` words by the soft cut."""
+def check_answer(raw: Sequence[str], settings: PipelineSettings) -> Checked[list[str]]:
+    """The rule: no empty sentence, at least one word, at most `answer_words` by the soft cut. If the program may
+    abstain, the declining sentence stands alone and as NOT_ANSWERED; beside an answer it goes."""
     sentences = [line for line in (one_line(s) for s in raw) if line]
     if not sentences:
         return Checked(None, [Notice("generate", "empty", "the LM gave no answer")], "the answer was empty")
-    words = sum(count_words(s) for s in sentences)
+    repairs: list[Notice] = []
+    if settings.abstain and (answer := without_declining(sentences)) != sentences:
+        if not answer:
+            return Checked([NOT_ANSWERED], [Notice("generate", "not_answered", "the LM found nothing on the question")])
+        sentences = answer
+        repairs = [Notice("generate", "repaired", "that the note does not answer, beside an answer, dropped")]
+    words, limit = sum(count_words(s) for s in sentences), settings.answer_words
     if words <= limit:
-        return Checked(sentences)
-    fitted = fit_answer(sentences, limit, soft_share)
+        return Checked(sentences, repairs)
+    fitted = fit_answer(sentences, limit, settings.soft_cut_share)
     cut = Notice("generate", "cut_words", f"{words} words cut to {sum(count_words(s) for s in fitted)}")
-    return Checked(fitted, [cut], f"the answer has {words} words, {words - limit} over the limit of {limit}")
+    fault = f"the answer has {words} words, {words - limit} over the limit of {limit}"
+    return Checked(fitted, [*repairs, cut], fault)
 
 
 def _present(case: Case) -> bool:
@@ -108,7 +128,7 @@ STAGE = Stage(
     name="generate",
     signature=GenerateSignature,
     module=Generate,
-    twin=lambda settings: ExtractiveGenerate(),
+    twin=ExtractiveGenerate,
     subtask=3,
     labels=Labels(
         present=_present,

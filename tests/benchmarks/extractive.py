@@ -1,5 +1,8 @@
 """How good the stages without an LM are on cases they were not fitted on, and what reading adds to structure alone.
-`python -m tests.benchmarks.extractive` prints dev by leave-one-case-out and test, both fitted on sample/dev."""
+`python -m tests.benchmarks.extractive` prints dev by leave-one-case-out and test, both fitted on sample/dev.
+
+Answers are the note's own words. Before, they were compressed and abbreviations guessed at: the mean of the three parts
+of ST3 was then 25.1 on dev and 24.8 on test."""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from archehr.program.extractive.align import AlignmentModel
 from archehr.program.extractive.generate import answer
 from archehr.program.extractive.reformulate import reformulate
 from archehr.program.extractive.score_sentences import EvidenceModel, to_score
+from archehr.program.settings import PRESETS
 
 Question = Callable[[Case], str]
 
@@ -67,14 +71,17 @@ def text_scores(models: Sequence[EvidenceModel], cases: Sequence[Case]) -> str:
     answers = []
     for model, case in zip(models, cases, strict=True):
         found = evidence(model, case, own)
-        text = " ".join(answer(own(case), [s for s in case.sentences if s.id in found])[0])
+        text = " ".join(
+            answer(own(case), [s for s in case.sentences if s.id in found], PRESETS["default"].answer_words)[0]
+        )
         reference = gold_of(case).answer or ""
         answers.append(
             (bleu(text, reference), rouge_l_sum(text, reference), sari(case.narrative, text, reference) / 100)
         )
     means = [100 * sum(column) / len(cases) for column in zip(*answers, strict=True)]
     asked = f"question ROUGE-L {100 * questions:.1f}"
-    return f"{asked}; answer BLEU {means[0]:.1f} ROUGE-Lsum {means[1]:.1f} SARI {means[2]:.1f}"
+    parts = f"BLEU {means[0]:.1f} ROUGE-Lsum {means[1]:.1f} SARI {means[2]:.1f}"
+    return f"{asked}; ST3, nothing declined: {parts}, their mean {sum(means) / 3:.1f}"
 
 
 def show(what: str, table: CaseTable, measure: str) -> None:

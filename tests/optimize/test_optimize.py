@@ -21,6 +21,7 @@ from archehr.optimize.optimizers.registry import OPTIMIZERS
 from archehr.optimize.report import gain_in_words, report
 from archehr.optimize.scores import parse_weights
 from archehr.optimize.session import check_options, optimize_to_file
+from archehr.program.declining import NOT_ANSWERED
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.lm.metered import prompt_parts
 from archehr.program.prompts.program_file import ProgramFile, load_program, predictor, read_program_file
@@ -174,6 +175,15 @@ def test_a_program_that_is_not_better_is_said_not_to_be(tmp_path: Path) -> None:
     assert gain_in_words(Difference(3.0, -0.1, 6.0, 0.04), 20).startswith("not shown to be better, +3.0")
     assert gain_in_words(Difference(3.0, 0.1, 6.0, 0.01), 20).startswith("better, +3.0 points")
     assert gain_in_words(Difference(-3.0, -6.0, -0.1, 0.99), 20).startswith("worse")
+
+
+def test_the_report_counts_the_questions_that_were_declined_on_their_own_note(tmp_path: Path) -> None:
+    def change(stage: str, case: Case, reply: dict[str, Any]) -> dict[str, Any]:
+        return {"answer_sentences": [NOT_ANSWERED]} if stage == "generate" and case is FEW[0] else reply
+
+    found, _ = optimised(tmp_path / "p.json", lm=gold_lm(FEW, change, cache=True), stages=("score", "generate"))
+    assert found.declined == {"in_sample": 1, "out_of_sample": 1, "zero_shot": 1, "handwritten": 1}
+    assert "declined to answer, of 6 questions with their own note: in_sample 1, out_of_sample 1" in report(found)
 
 
 def test_a_program_file_of_other_signatures_is_refused(tmp_path: Path) -> None:

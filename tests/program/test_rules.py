@@ -49,7 +49,7 @@ def test_a_cut_question_keeps_its_question_mark() -> None:
 
 @given(st.lists(st.text()), st.integers(1, 30), st.floats(0, 1))
 def test_an_answer_is_within_its_limit_or_refused(raw: list[str], limit: int, soft: float) -> None:
-    checked = check_answer(raw, limit, soft)
+    checked = check_answer(raw, PipelineSettings(answer_words=limit, soft_cut_share=soft))
     total = sum(count_words(s) for s in raw)
     if checked.value is None:
         assert total == 0 or not any(one_line(s) for s in raw)

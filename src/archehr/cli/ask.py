@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from archehr.terminal.options import JsonOpt, LMOptions, PresetOpt, ProgramOpt, load, make, say, with_lm_options
+from archehr.terminal.options import (
+    JsonOpt,
+    LMOptions,
+    NoAbstainOpt,
+    PresetOpt,
+    ProgramOpt,
+    load,
+    make,
+    say,
+    with_lm_options,
+)
 
 
 @with_lm_options
@@ -18,6 +28,7 @@ def ask(
     question: Annotated[str | None, typer.Option(help="a clinician's question to work on instead")] = None,
     program: ProgramOpt = None,
     preset: PresetOpt = None,
+    no_abstain: NoAbstainOpt = False,
     json: JsonOpt = False,
     lm_options: LMOptions,
 ) -> None:
@@ -31,7 +42,8 @@ def ask(
 
     case = case_of(note, message, question)
     lm = make(lm_options)
-    result = run_cases([case], load(program, lm, preset), lm, question="given" if question else "own")
+    loaded = load(program, lm, preset, no_abstain=no_abstain)
+    result = run_cases([case], loaded, lm, question="given" if question else "own")
     print_answer(case, result.records[0], as_json=json)
     if (why := result.why_lm_never_answered()) is not None:
         say(f"no LM call succeeded ({why}): this answer is the fallback, not the LM's")

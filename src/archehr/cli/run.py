@@ -14,6 +14,7 @@ from archehr.terminal.options import (
     JsonOpt,
     KeyOpt,
     LMOptions,
+    NoAbstainOpt,
     OutOpt,
     PresetOpt,
     ProgramOpt,
@@ -37,6 +38,7 @@ def run(
     stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
     preset: PresetOpt = None,
     demos_from: DemosFromOpt = None,
+    no_abstain: NoAbstainOpt = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     json: JsonOpt = False,
@@ -55,7 +57,7 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, demos_from)
+    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain)
     folder = out or default_folder(asked.title, loaded.name, lm_options.lm)
     with RunDisplay(len(asked.cases)) as display:
         result = run_cases(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -113,21 +115,34 @@ def _main_score(subtask: int, scores: dict[str, Any]) -> str:
 
 
 def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:
-    """The answer with the ids that support each sentence, then the sentences cited; notices go to stderr."""
+    """The answer with the ids that support each sentence, then the sentences cited; notices go to stderr. Wrapped at
+    a terminal's width, one line a sentence where it is piped."""
     if as_json:
         print(json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False))
         return
     cited = {link.answer_id: link.evidence_ids for link in record.links or []}
-    print(f"Question: {record.question or case.clinician_question}\n")
-    for number, sentence in enumerate(record.answer_sentences or [], 1):
-        print(f"{sentence} [{', '.join(cited.get(str(number), [])) or 'no direct support'}]")
-    shown = {i for ids in cited.values() for i in ids}
+    _print_wrapped(f"Question: {record.question or case.clinician_question}")
     print()
+    for number, sentence in enumerate(record.answer_sentences or [], 1):
+        ids = ", ".join(cited.get(str(number), [])) or "no direct support"
+        _print_wrapped(sentence if record.declined else f"{sentence} [{ids}]")
+    shown = {i for ids in cited.values() for i in ids}
+    if shown:
+        print()
     for s in case.sentences:
         if s.id in shown:
-            print(f"[{s.id}] {' '.join(s.text.split())}")
+            _print_wrapped(f"[{s.id}] {' '.join(s.text.split())}")
     for notice in record.notices:
-        print(f"notice: {notice['stage']}: {notice['kind']} {notice['detail']}", file=sys.stderr)
+        _print_wrapped(f"notice: {notice['stage']}: {notice['kind']} {notice['detail']}", sys.stderr)
+
+
+def _print_wrapped(line: str, stream: TextIO | None = None) -> None:
+    """`line` as it is, or on a terminal in lines of its width that break between words."""
+    stream = stream or sys.stdout
+    if stream.isatty():
+        width = max(shutil.get_terminal_size().columns, 20)
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    print(line, file=stream)
 
 
 def print_scores(result: ScoreResult, *, as_json: bool) -> None:

@@ -28,6 +28,9 @@ OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PRO
 DemosFromOpt = Annotated[
     str | None, typer.Option(metavar="DATA", help="the data that fills the demos of a published program file")
 ]
+NoAbstainOpt = Annotated[
+    bool, typer.Option("--no-abstain", help="answer in any case, even where the note seems to say nothing on it")
+]
 PresetOpt = Annotated[str | None, typer.Option(help="seed or default, instead of the program's own settings")]
 
 # What the model-based scores need (metrics.components.Resources).
@@ -163,7 +166,14 @@ def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> 
     return read.only(wanted)
 
 
-def load(name: str | None, lm: Any, preset: str | None = None, demos_from: str | None = None) -> Any:
+def load(
+    name: str | None,
+    lm: Any,
+    preset: str | None = None,
+    demos_from: str | None = None,
+    *,
+    no_abstain: bool = False,
+) -> Any:
     """The program asked for, else handwritten with an LM and extractive without."""
     from archehr.program.prompts.program_file import load_program
     from archehr.program.settings import PRESETS
@@ -171,4 +181,8 @@ def load(name: str | None, lm: Any, preset: str | None = None, demos_from: str |
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
     filling = read_data(demos_from).cases if demos_from else None
-    return load_program(name or ("handwritten" if lm else "extractive"), PRESETS[preset] if preset else None, filling)
+    name = name or ("handwritten" if lm else "extractive")
+    program = load_program(name, PRESETS[preset] if preset else None, filling)
+    if no_abstain:
+        program = load_program(name, program.settings.model_copy(update={"abstain": False}), filling)
+    return program

@@ -1,0 +1,165 @@
+"""Whether a note says anything on what is asked, without an LM: a small model on how much of it the note names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log, log1p, sqrt
+from threading import Lock
+from typing import Any
+
+from archehr.data.case import Case, Sentence
+from archehr.data.dataset import read_cases
+from archehr.data.files import shipped_sample
+from archehr.program.extractive.features import concepts_in, content_terms
+from archehr.program.extractive.reformulate import reformulate
+from archehr.program.extractive.text import stem, words
+
+# A lower chance than this declines. Chosen on dev, case by case left out as asker and as note: no question was declined
+# on its own note, and some 8 of 10 on another's were (tests/benchmarks/declining.py prints the whole curve).
+CUT = 0.15
+# What another word that the note lacks ("crosswords") weighs beside a medical concept that it lacks.
+EVERYDAY = 0.2
+# Words and concepts that ask, fear and hope of any illness: a note need not name them, and one that does says little.
+_OF_ANYTHING = """
+able advice advise afraid anymore another answer anything bad been begin better body call care cause change come concern
+concerned condition continue cure day decide diagnosis different disease dose due else end expect experience explain
+feel finally find fine fix follow forever good guess happen happened hard hear help hope hospital idea illness improve
+information issue keep late later leave life long look lot make matter mean medical medication medicine meds month need
+new next normal note notice okay old option pill plan possible problem prognosis put question reason recommend recover
+recovery remember result risk safe scared seem serious severe show sick something soon start stay stop suddenly suffer
+suggest sure symptom take tell thing think today treat treated treatment try turn understand unsure use wait want week
+whole wonder work worried worry worse worst wrong year yesterday
+"""
+_CONCEPTS_OF_ANYTHING = (
+    "recover|permanent|again|stop|start|follow up|remove|cause|risk|weeks|months|worsened|medication|family"
+    "|appointment|recovered|side effect|second doctor|too much|not enough"
+)
+_GENERAL = frozenset(
+    [*(stem(word) for word in _OF_ANYTHING.split()), *("=" + name for name in _CONCEPTS_OF_ANYTHING.split("|"))]
+)
+
+_fitting = Lock()
+
+
+def is_answerable(question: str, narrative: str, sentences: Sequence[Sentence]) -> bool:
+    """Whether the note is worth quoting to this question; to one that names nothing ("What is wrong?") any note is."""
+    if not _specific(content_terms(f"{question} {narrative}")):
+        return True
+    with _fitting:  # workers that start together wait for one fit
+        model = _dev_model()
+    return model.chance(question, narrative, [s.text for s in sentences]) >= CUT
+
+
+@cache
+def _dev_model() -> AnswerableModel:
+    return fit(read_cases(shipped_sample("dev")))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """In how many of `notes` notes each term stands: what every note has says nothing about this one."""
+
+    notes: int
+    counts: Counter[str]
+
+    def rarity(self, term: str) -> float:
+        return log((self.notes + 1) / (self.counts[term] + 0.5))
+
+    def weights(self, note: Mapping[str, int]) -> dict[str, float]:
+        """How much each term of a note is its own: rare elsewhere, frequent here."""
+        return {term: log1p(count) * self.rarity(term) for term, count in note.items()}
+
+    def without(self, terms: Iterable[str]) -> Spread:
+        """The same without one of its notes."""
+        return Spread(self.notes - 1, self.counts - Counter(set(terms)))
+
+
+@dataclass(frozen=True)
+class AnswerableModel:
+    """A logistic regression on `answerable_features`."""
+
+    regression: Any
+    spread: Spread
+
+    def chance(self, question: str, narrative: str, texts: Sequence[str]) -> float:
+        """The chance that question and note belong together, were both as likely as not."""
+        row = answerable_features(question, narrative, self.spread.weights(term_counts(texts)), self.spread)
+        return float(self.regression.predict_proba([row])[0, 1])
+
+
+def fit(cases: Sequence[Case]) -> AnswerableModel:
+    """The model that tells each question of `cases` on its own note from the same on every other note.
+
+    Each is asked twice, as the whole message and as the clinician's question alone: people write both."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    asked = [askings(case) for case in cases]
+    notes = [term_counts([s.text for s in case.sentences]) for case in cases]
+    spread = Spread(len(cases), Counter(term for counts in notes for term in counts))
+    rows: list[list[float]] = []
+    own: list[bool] = []
+    for place, note in enumerate(notes):
+        others = spread.without(note)
+        weights = others.weights(note)
+        for asker, ways in enumerate(asked):
+            for question, message in ways:
+                rows.append(answerable_features(question, message, weights, others))
+                own.append(asker == place)
+    regression = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced"))
+    return AnswerableModel(regression.fit(rows, own), spread)
+
+
+def askings(case: Case) -> list[tuple[str, str]]:
+    """(question, message) as a run asks it, and as somebody in a hurry would."""
+    short = case.clinician_question
+    return [(reformulate(case.narrative), case.narrative), *([(short, short)] if short else [])]
+
+
+def term_counts(texts: Sequence[str]) -> Counter[str]:
+    """In how many sentences of a note each term stands."""
+    return Counter(term for text in texts for term in set(content_terms(text)))
+
+
+def answerable_features(question: str, narrative: str, note: Mapping[str, float], spread: Spread) -> list[float]:
+    """How much of the question the note names, and of question and message together; how alike these and the note are;
+    what weighs most of what both name. `note` holds the weights of its terms; rare terms weigh more."""
+    asked = _specific(content_terms(question))
+    told = asked | _specific(concepts_in(narrative))
+    missing = _missing_weights(question, told - note.keys(), spread)
+    named = {term: spread.rarity(term) for term in told & note.keys()}
+    return [
+        _share({t: w for t, w in named.items() if t in asked}, {t: w for t, w in missing.items() if t in asked}),
+        _share(named, missing),
+        _cosine(named | missing, note),
+        max((note[term] for term in asked | _specific(content_terms(narrative)) if term in note), default=0.0),
+    ]
+
+
+def _specific(terms: Iterable[str]) -> set[str]:
+    return set(terms) - _GENERAL
+
+
+def _missing_weights(question: str, missing: Iterable[str], spread: Spread) -> dict[str, float]:
+    """Concepts weigh by their rarity and everyday words little; a word that names a concept counts as that alone."""
+    named_otherwise = {stem(word) for word in words(question) if concepts_in(word)}
+    return {
+        term: spread.rarity(term) * (1.0 if term.startswith("=") else EVERYDAY)
+        for term in missing
+        if term not in named_otherwise
+    }
+
+
+def _share(named: Mapping[str, float], missing: Mapping[str, float]) -> float:
+    """The share of the weights that is named, a half where there are none."""
+    together = sum(named.values()) + sum(missing.values())
+    return sum(named.values()) / together if together > 0 else 0.5
+
+
+def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    lengths = sqrt(sum(w * w for w in one.values()) * sum(w * w for w in other.values()))
+    return sum(w * other.get(term, 0.0) for term, w in one.items()) / lengths if lengths else 0.0
