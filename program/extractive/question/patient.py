@@ -100,6 +100,14 @@ class Patient:
         return self.who == "other" and not self.names & _NOT_FAMILY
 
 
+# A child that is not born yet is no patient of its own.
+_UNBORN = re.compile(
+    r"\b(?:pregnan\w+|trimester|due date|expecting|(?:weeks|months) along"
+    r"|(?:when|is|was)\b[^.?!]{0,20}\b(?:baby|child|twins?) due\b(?! for)"
+    r"|(?:baby|child|twins?) (?:is|are|was) due\b(?! for))",
+    re.IGNORECASE,
+)
+
 UNKNOWN = Patient("unknown")
 
 
@@ -109,6 +117,8 @@ def who_is_the_patient(text: str) -> Patient:
     mentions = Counter({group: 0 for group, _ in _KIN.values()})
     for match in [*_DETERMINED.finditer(text), *_BARE.finditer(text)]:
         _count(match, text, mentions)
+    if _UNBORN.search(text):
+        mentions["baby"] = mentions["child"] = 0
     she, he = len(_SHE.findall(text)), len(_HE.findall(text))
     other = max(she, he) + sum(mentions.values())
     writer = len(_I_AM_ILL.findall(text)) + len(_MINE.findall(text))

@@ -503,4 +503,11 @@ MESSAGES = [
         "How can I help her find a study?",
         "writer",
     ),
+    Sent("not born yet", "When is my baby due?", "When is my baby due?", "writer"),
+    Sent(
+        "not born yet",
+        "I am 30 weeks pregnant and my baby has not moved today. Should I go in?",
+        "Should the patient go in?",
+        "patient",
+    ),
 ]
