@@ -14,6 +14,7 @@ from typing import Any
 from archehr.data.case import Case, DataError, shown_id, shown_ids
 from archehr.data.files import is_shipped, located, names_sample
 from archehr.data.key import read_key, with_gold
+from archehr.data.notes import with_sentences
 from archehr.data.readers import reader_of, what_data_is
 from archehr.data.readers.reader import Reader, Reading, ReadOptions
 
@@ -62,7 +63,7 @@ def read_dataset(path: str | Path, key: str | Path | None = None, options: ReadO
     """
     reading, reader = _opened(Path(path), options or ReadOptions())
     key_path = Path(key) if key is not None else reader.find_key(reading.path)
-    cases = tuple(_with_key(_cases(reader, reading), key_path, reading))
+    cases = tuple(with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
     return Dataset(cases, *_names(Path(path), reading.path, reader), key_path, tuple(reading.notes))
 
 

@@ -7,11 +7,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from data.case import Sentence
-from data.splitter.headers import Span, headers
-from data.splitter.items import inline_items, numbered_items
-from data.splitter.lines import blocks, one_for_one
-from data.splitter.wrapping import NEVER_LAST, join_wrapped
+from archehr.data.case import Sentence
+from archehr.data.splitter.headers import Span, headers
+from archehr.data.splitter.items import inline_items, numbered_items
+from archehr.data.splitter.lines import blocks, one_for_one
+from archehr.data.splitter.wrapping import NEVER_LAST, join_wrapped
 
 _FIELD_WORDS = 4
 _END = re.compile(r"""(?<![.!?])[.!?]++["')\]*]*+(?=\s)""")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from data.splitter.headers import Span
+from archehr.data.splitter.headers import Span
 
 _NUMBER = re.compile(r"(?<!\S)(?:(\()?(\d{1,2})([.)])|(#)(\d{1,2})[.):]?)(?=\s+\S)")
 _INTRODUCED = re.compile(r"[.:;,!?)*]\s*$")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from data.splitter.headers import Span, is_header
-from data.splitter.items import STAMP
+from archehr.data.splitter.headers import Span, is_header
+from archehr.data.splitter.items import STAMP
 
 # Widths between which a text is wrapped: narrower lines are a list, and nobody wraps beyond.
 _NARROWEST, _WIDEST = 50, 132

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from data.splitter.headers import FIELD, Span, opens_section
-from data.splitter.lines import Line, Width, read_lines
+from archehr.data.splitter.headers import FIELD, Span, opens_section
+from archehr.data.splitter.lines import Line, Width, read_lines
 
 # Abbreviations that end no sentence; the German and Spanish ones ("z.B.", "p.ej.", "Dra. Ruiz") are no English words.
 NEVER_LAST = frozenset("dr mr mrs ms prof st vs approx fig pt dra sra z.b u.a d.h bzw p.ej".split())

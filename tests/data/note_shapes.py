@@ -215,7 +215,8 @@ PLAN
 MARKED_LISTS_SENTENCES = [
     "PROBLEM LIST",
     "#1 Chest pain, now resolved",
-    "#2 Type 2 diabetes with neuropathy of both feet, on gabapentin 300 mg three times a day and duloxetine 30 mg daily",
+    "#2 Type 2 diabetes with neuropathy of both feet, on gabapentin 300 mg three times a day and duloxetine 30 mg "
+    "daily",
     "#3 Gout",
     "MEDICATIONS",
     "1) aspirin 81 mg daily",
@@ -224,7 +225,8 @@ MARKED_LISTS_SENTENCES = [
     "3) lisinopril 10 mg daily (hold if systolic pressure is below 100)",
     "PLAN",
     "- stress test within 72 hours",
-    "- nitroglycerin 0.4 mg under the tongue every 5 minutes up to 3 doses as needed for chest pain, then call for help",
+    "- nitroglycerin 0.4 mg under the tongue every 5 minutes up to 3 doses as needed for chest pain, then call for "
+    "help",
     "- return if the pain comes back",
     "* walk 20 minutes a day",
     "* salt below 2 g a day, and no more than 2 liters of fluid a day until the next visit at the heart failure clinic",
@@ -312,7 +314,8 @@ Sumatriptan 50 mg helps within 2 hours if she takes it early. She has no aura.
 MARKDOWN_SENTENCES = [
     "# Clinic Note",
     "## Subjective",
-    "The patient is a 34-year-old woman with migraine since she was 16, about 4 attacks a month, each of 12 to 24 hours.",
+    "The patient is a 34-year-old woman with migraine since she was 16, about 4 attacks a month, each of 12 to 24 "
+    "hours.",
     "Sumatriptan 50 mg helps within 2 hours if she takes it early.",
     "She has no aura.",
     "**Medications:**",

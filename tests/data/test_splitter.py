@@ -7,13 +7,14 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.shared_task import read_cases
-from data.splitter import split_note
+from archehr.data.shared_task import read_cases
+from archehr.data.splitter import split_note
 from tests.data.note_shapes import SHAPES
 
 WIDTHS = range(60, 101)
@@ -103,7 +104,8 @@ def test_a_wrapped_note_of_this_shape(shape: str) -> None:
         ),
         # a wrapped item keeps its dose and frequency
         (
-            "Discharge Medications:\n1. Oxycodone 5 mg Tablet Sig: 1-2 Tablets PO every 4-6 hours as needed\nfor pain.\n"
+            "Discharge Medications:\n"
+            "1. Oxycodone 5 mg Tablet Sig: 1-2 Tablets PO every 4-6 hours as needed\nfor pain.\n"
             "2. Lisinopril 10 mg Tablet Sig: One (1) Tablet PO DAILY (Daily), hold if\nSBP < 100.\n"
             "3. Insulin Glargine 100 unit/mL Solution Sig: Fourteen (14) units\nSubcutaneous at bedtime.",
             [
@@ -234,7 +236,7 @@ def test_offsets_in_notes_of_every_shape(shape: str) -> None:
 def test_an_exports_commas_are_all_that_it_loses() -> None:
     note = SHAPES["exported"][0]
     found = split_note(note)
-    between = [note[a.end : b.start] for a, b in zip(found, found[1:], strict=False)]
+    between = [note[a.end : b.start] for a, b in pairwise(found)]
     assert set("".join(between)) <= {",", " "}
     assert all(note[s.start : s.end].split() == s.text.split() for s in found)
 

@@ -29,7 +29,10 @@ def ask(
     from archehr.program.run.run import run_cases
     from archehr.terminal.display import print_answer
 
-    case = case_of(note, message, question)
+    told: list[str] = []
+    case = case_of(note, message, question, notes=told)
+    for line in told:
+        say(line)
     lm = make(lm_options)
     result = run_cases([case], load(program, lm, preset), lm, question="given" if question else "own")
     print_answer(case, result.records[0], as_json=json)
