@@ -1,13 +1,10 @@
-"""Makes a Case of a note and a message in text files, and gives a case that has only its note the note's sentences."""
+"""Reads a clinical note and a patient's message from text files, as one Case."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from archehr.data.case import Case, DataError
-from archehr.data.readers.reader import Reading
 from archehr.data.splitter import split_note
 
 _MOST_FOREIGN = 0.3  # of the characters of a text that is not binary
@@ -29,22 +26,6 @@ def case_of(note: Path, message: str, question: str | None = None, *, notes: lis
     if any("\ud800" <= c <= "\udfff" for c in narrative):  # what the shell's bytes become that are not UTF-8
         raise DataError("the message is not UTF-8 text; save it as UTF-8 in a file and name that")
     return Case(id=note.stem, narrative=narrative, clinician_question=question, note=text, sentences=sentences)
-
-
-def with_sentences(cases: Iterable[Case], reading: Reading) -> Iterator[Case]:
-    """The cases, those that have a note but no sentences with the sentences that `archehr ask` makes of a note.
-
-    Not where the key labels sentences: its ids are those of another splitter.
-    """
-    for case in cases:
-        if case.note and _is_unsplit(case):
-            reading.tell(f"{reading.path}: notes without sentences were split here, as archehr ask does")
-            case = replace(case, sentences=split_note(case.note))
-        yield case
-
-
-def _is_unsplit(case: Case) -> bool:
-    return not case.sentences and (case.gold is None or (case.gold.relevance is None and case.gold.links is None))
 
 
 def _is_file(message: str) -> bool:

@@ -9,6 +9,7 @@ import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
 from archehr.program.extractive import EXTRACTIVE_CUT
+from archehr.program.extractive.language import language_notices
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
@@ -70,7 +71,7 @@ class _Run:
 
     def __init__(self, program: GroundedQA, case: Case, source: QuestionSource, stages: frozenset[StageName]) -> None:
         self.program, self.case, self.source, self.stages = program, case, source, stages
-        self.notices: list[Notice] = []
+        self.notices: list[Notice] = [] if program.asks_lm else language_notices(case)
         self._own: str | None = None
         self._scores: list[SentenceScore] | None = None
         self._evidence: list[str] | None = None

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 StageName = str  # a key of program.stages.registry.STAGES
 
 NoticeKind = Literal[
-    "lm_failed", "retried", "missing_ids", "unknown_ids", "relaxed_cut", "cut_words", "empty", "repaired"
+    "lm_failed", "retried", "missing_ids", "unknown_ids", "relaxed_cut", "cut_words", "empty", "repaired", "language"
 ]
 
 

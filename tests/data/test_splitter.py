@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.data.splitter import split_note
 from tests.data.note_shapes import SHAPES
 
@@ -189,6 +189,7 @@ notes = st.lists(st.tuples(headers, bodies), min_size=1, max_size=4).map(
 )
 
 
+@settings(deadline=None)
 @given(paragraphs, st.integers(60, 100))
 def test_running_text_does_not_care_how_it_is_wrapped(paragraph: str, width: int) -> None:
     assert texts(wrap(paragraph, width)) == texts(paragraph)
@@ -197,7 +198,7 @@ def test_running_text_does_not_care_how_it_is_wrapped(paragraph: str, width: int
 def test_generated_notes_wrapped() -> None:
     drawn: list[str] = []
 
-    @settings(max_examples=200, database=None, derandomize=True)
+    @settings(max_examples=200, database=None, derandomize=True, deadline=None)
     @given(notes)
     def draw(note: str) -> None:
         drawn.append(note)
@@ -221,6 +222,7 @@ def check_offsets(note: str) -> None:
     assert not note[at:].strip()
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="aB9 .:#\n\r\t1?-*•([_]/)") | st.text() | notes, st.integers(20, 100))
 def test_offsets_are_of_the_original_and_nothing_is_lost(note: str, width: int) -> None:
     check_offsets(note)
