@@ -107,7 +107,7 @@ class _Shape:
             capitals=not any(line.text[0].islower() for line in begun),
             dashes=usual(_DASH.match, times=1) or any(_DASH_LIST.search(line.text) for line in lines),
             dates=usual(_DATE.match),
-            fields=usual(lambda text: FIELD.match(text) and not FIELD.fullmatch(text)),
+            fields=usual(lambda text: FIELD.match(text) and not (FIELD.fullmatch(text) or opens_section(text))),
         )
 
     def goes_on(self, before: Line, after: Line) -> int:
@@ -115,7 +115,7 @@ class _Shape:
         full = self.width.is_full(before, after)
         if before.is_header and not full:
             return -_CERTAIN
-        return self._by_room(before, after, full) + self._by_end(before) + self._by_start(before, after, full)
+        return self._by_room(before, after, full) + self._by_end(before, full) + self._by_start(before, after, full)
 
     def _by_room(self, before: Line, after: Line, full: bool) -> int:
         around = 1 if self.marked else -4 if self.a_list else 0
@@ -125,7 +125,7 @@ class _Shape:
             return around - 2
         return around - (1 if self.width.is_near(before, after) else 3)
 
-    def _by_end(self, before: Line) -> int:
+    def _by_end(self, before: Line, full: bool) -> int:
         text = before.text
         if _LONE_MARK.search(text):
             return _CERTAIN
@@ -135,7 +135,7 @@ class _Shape:
         if text.endswith(","):
             return 3
         if before.stops:
-            return -1
+            return 1 if full and text.endswith(":") else -1
         return (4 if self.running else int(self.prose)) - int(word.strip(".,;") in _DOSE_ENDS)
 
     def _by_start(self, before: Line, after: Line, full: bool) -> int:
@@ -144,7 +144,7 @@ class _Shape:
             return -_CERTAIN
         if self.dates and _DATE.match(text):
             return -4
-        if after.is_header or opens_section(text):
+        if after.is_header or (opens_section(text) and not (full and text[0].islower())):
             return -2 if _one_header(before.last, after.first) else -_CERTAIN
         if text[0] == "(" or (word.lower() in _UNITS and before.last[-1].isdigit()):
             return 4
