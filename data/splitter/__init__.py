@@ -90,18 +90,18 @@ def _at_full_stops(flat: str, start: int, end: int) -> Iterator[Span]:
         end -= 1
     for stop in _END.finditer(flat, start, end):
         after = _NEXT.match(flat, stop.end(), end)
-        if after and _ends_a_sentence(flat[start : stop.start() + 1], after[1]):
+        first = max(start, flat.rfind(" ", start, stop.start()) + 1)
+        if after and _ends_a_sentence(flat[first : stop.start() + 1], after[1], alone=first == start):
             yield start, stop.end()
             start = after.start(1)
     if start < end:
         yield start, end
 
 
-def _ends_a_sentence(before: str, after: str) -> bool:
-    if after[0].islower():
-        return False
-    word = before[before.rfind(" ") + 1 :]
-    if len(word) == len(before) and _MARK.fullmatch(word):
+def _ends_a_sentence(word: str, after: str, alone: bool) -> bool:
+    """Whether the stop at the end of `word` ends a sentence that `after` does not go on with; `alone`: nothing else
+    stands before the stop."""
+    if after[0].islower() or (alone and _MARK.fullmatch(word)):
         return False
     bare = word.rstrip(".!?").lstrip("(").lower()
     if word.endswith(".") and (bare in _ABBREVIATIONS or re.fullmatch(r"[a-z]", bare)):

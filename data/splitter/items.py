@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from archehr.data.splitter.headers import Span
 
@@ -30,27 +30,12 @@ def numbered_items(text: str, all_blocks: Sequence[Sequence[Span]]) -> dict[int,
     for block in all_blocks:
         line_starts = {start for start, _ in block}
         numbers = [_Number(m, line_starts) for m in _NUMBER.finditer(text, block[0][0], block[-1][1])]
-        at_lines = {(n.style, n.value) for n in numbers if n.at_line}
-        known = {(n.style, n.value) for n in numbers}
-        due: dict[str, int] = {}  # style -> the number that comes next
-        for n in numbers:
-            next_due = due.get(n.style, 0)
-            counted = 0 < next_due <= n.value <= next_due + (_SKIPPED if n.at_line else 0)
-            two_comes = (n.style, 2) in known
-            if n.at_line:
-                again = n.value == 1 and (next_due == 2 or n.introduced or (n.style != "(" and two_comes))
-                accepted = counted or again or n.start == block[0][0]
-            else:
-                first = n.value == 1 and n.style != "(" and n.introduced and two_comes
-                accepted = (counted and (n.style, n.value) not in at_lines) or first
-            if accepted:
-                found[n.start] = n.end
-                due[n.style] = n.value + 1
+        found |= {n.start: n.end for n in _counted(numbers, block[0][0])}
     return found
 
 
 class _Number:
-    """A number that may be a list's: its style, its value, and whether a line or a stop stands before it."""
+    """A number that may be a list's: its style ("." or ")" or "(" or "#"), its value, and what stands before it."""
 
     def __init__(self, match: re.Match[str], line_starts: set[int]) -> None:
         self.start, self.end = match.span()
@@ -59,6 +44,25 @@ class _Number:
         self.at_line = self.start in line_starts
         before = match.string[max(0, self.start - 40) : self.start]
         self.introduced = not before.strip() or bool(_INTRODUCED.search(before))
+
+
+def _counted(numbers: Sequence[_Number], block_start: int) -> Iterator[_Number]:
+    """Those that go on counting in their style or begin to. "(2)" within a line is a dose or a reason, no item."""
+    at_lines = {(n.style, n.value) for n in numbers if n.at_line}
+    everywhere = {(n.style, n.value) for n in numbers}
+    due: dict[str, int] = {}  # style -> the number that comes next
+    for n in numbers:
+        due_now = due.get(n.style, 0)
+        two_comes = n.style != "(" and (n.style, 2) in everywhere
+        if n.at_line:
+            goes_on = 0 < due_now <= n.value <= due_now + _SKIPPED
+            begins = n.start == block_start or (n.value == 1 and (due_now == 2 or n.introduced or two_comes))
+        else:
+            goes_on = 0 < due_now == n.value and (n.style, n.value) not in at_lines
+            begins = n.value == 1 and n.introduced and two_comes
+        if goes_on or begins:
+            due[n.style] = n.value + 1
+            yield n
 
 
 def inline_items(text: str, all_blocks: Sequence[Sequence[Span]]) -> list[int]:
