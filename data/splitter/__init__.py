@@ -19,7 +19,7 @@ _ABBREVIATIONS = NEVER_LAST | frozenset(
     "no nos pts al ca e.g i.e etc q.d b.i.d t.i.d q.i.d p.o i.v p.r.n q.h.s a.m p.m "
     "inc dept jr sr cf resp temp wt ht mcg mg kg ml hr hrs min sec wk wks mo mos yr yrs s.c s.l i.m h.s b.p".split()
 )
-_MARK = re.compile(r"\(?\d{1,2}[.)]|[-*•]")
+_MARK = re.compile(r"(?:\*\*)?\(?\d{1,2}[.)]|[-*•]")
 _NEXT = re.compile(r"\s+(\S{1,3})")
 _LONG_WORD = re.compile(r"[A-Z][a-z]{2,}")
 

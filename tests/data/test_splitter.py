@@ -87,6 +87,15 @@ def test_a_wrapped_note_of_this_shape(shape: str) -> None:
                 "His weight fell by 4 kg in a week.",
             ],
         ),
+        (
+            "He completed a\n14 day course of ceftriaxone. Creatinine rose to 3.1\n(baseline 1.0) and he needed\n"
+            "dialysis for 3 days. He was seen by\nNephrology, who\nfelt that this was ATN.",
+            [
+                "He completed a 14 day course of ceftriaxone.",
+                "Creatinine rose to 3.1 (baseline 1.0) and he needed dialysis for 3 days.",
+                "He was seen by Nephrology, who felt that this was ATN.",
+            ],
+        ),
         ("Follow up with Dr.\nSmith in 2 weeks. Call first.", ["Follow up with Dr. Smith in 2 weeks.", "Call first."]),
         # lists without bullets
         ("Allergies:\npenicillin\nsulfa", ["Allergies:", "penicillin", "sulfa"]),
@@ -139,6 +148,7 @@ def test_a_wrapped_note_of_this_shape(shape: str) -> None:
         ),
         # headers
         ("Plan\n----\n- Rest", ["Plan", "----", "- Rest"]),
+        ("**1. Heart failure**\nRest.", ["**1. Heart failure**", "Rest."]),
         ("**Plan**\nRest.\n\n## Diet\nNo salt.", ["**Plan**", "Rest.", "## Diet", "No salt."]),
         (
             "Service: SURGERY Chief Complaint: back pain Brief Hospital Course: He was seen and went home.",
