@@ -9,8 +9,8 @@ import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.language import language_notices
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
+from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.registry import STAGES, added_stages, possible_stages

@@ -10,7 +10,7 @@ import pytest
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
 from archehr.data.splitter import split_note
-from archehr.program.extractive.language import other_language
+from archehr.program.language import other_language
 from archehr.program.pipeline import GroundedQA, extractive_program
 from tests.data.note_shapes import SHAPES
 from tests.fake_lm import asked, fake_lm
