@@ -17,11 +17,16 @@ class Relevance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of the note excerpt; headers such as "Brief Hospital Course:" are sentences too."""
+    """One sentence of the note excerpt; headers such as "Brief Hospital Course:" are sentences too.
+
+    `Case.note[start:end]` is the sentence up to white space, where it is known where in the note it stands.
+    """
 
     id: str
     text: str
     paragraph_id: str | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from archehr.data.files import is_shipped, located, names_sample
 from archehr.data.key import read_key, with_gold
 from archehr.data.readers import reader_of, what_data_is
 from archehr.data.readers.reader import Reader, Reading, ReadOptions
+from archehr.data.splitter import split_note
 
 _LONGEST_RANGE = 10_000
 
@@ -62,7 +63,7 @@ def read_dataset(path: str | Path, key: str | Path | None = None, options: ReadO
     """
     reading, reader = _opened(Path(path), options or ReadOptions())
     key_path = Path(key) if key is not None else reader.find_key(reading.path)
-    cases = tuple(_with_key(_cases(reader, reading), key_path, reading))
+    cases = tuple(_with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
     return Dataset(cases, *_names(Path(path), reading.path, reader), key_path, tuple(reading.notes))
 
 
@@ -99,6 +100,22 @@ def _cases(reader: Reader, reading: Reading) -> Iterator[Case]:
 
 def _with_key(cases: Iterable[Case], key: Path | None, reading: Reading) -> Iterator[Case]:
     return iter(cases) if key is None else with_gold(cases, read_key(key, notes=reading.notes), reading.path, key)
+
+
+def _with_sentences(cases: Iterable[Case], reading: Reading) -> Iterator[Case]:
+    """The cases, those that have a note but no sentences with the sentences that `archehr ask` makes of a note.
+
+    Not where the key labels sentences: its ids are those of another splitter.
+    """
+    for case in cases:
+        if case.note and _is_unsplit(case):
+            reading.tell(f"{reading.path}: notes without sentences were split here, as archehr ask does")
+            case = replace(case, sentences=split_note(case.note))
+        yield case
+
+
+def _is_unsplit(case: Case) -> bool:
+    return not case.sentences and (case.gold is None or (case.gold.relevance is None and case.gold.links is None))
 
 
 def _hides_a_sample(path: Path) -> bool:

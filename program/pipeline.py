@@ -12,6 +12,7 @@ from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.answerable import is_answerable
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
+from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.registry import STAGES, added_stages, possible_stages
@@ -72,7 +73,7 @@ class _Run:
 
     def __init__(self, program: GroundedQA, case: Case, source: QuestionSource, stages: frozenset[StageName]) -> None:
         self.program, self.case, self.source, self.stages = program, case, source, stages
-        self.notices: list[Notice] = []
+        self.notices: list[Notice] = [] if program.asks_lm else language_notices(case)
         self._own: str | None = None
         self._scores: list[SentenceScore] | None = None
         self._evidence: list[str] | None = None

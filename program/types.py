@@ -20,6 +20,7 @@ NoticeKind = Literal[
     "empty",
     "repaired",
     "not_answered",
+    "language",
 ]
 
 

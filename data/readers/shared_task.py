@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -9,6 +10,8 @@ from xml.etree.ElementTree import Element
 from archehr.data.case import AnswerSentence, Case, DataError, Sentence, shown_id
 from archehr.data.files import KEY_NAME, LAYOUT, XML_NAME, located, read_xml
 from archehr.data.readers.reader import Reader, Reading, Source
+from archehr.data.splitter.headers import Span
+from archehr.data.splitter.locate import locate
 
 
 def find_xml(path: Path) -> Path:
@@ -71,12 +74,27 @@ def _case(element: Element, path: Path, position: int) -> Case:
         clinician_question=_text(element.find("clinician_question")) or None,
         specialty=_text(element.find("clinical_specialty")) or None,
         note=_text(element.find("note_excerpt")) or None,
-        sentences=tuple(
-            Sentence(sid, text, paragraph)
-            for sid, text, paragraph in _sentences(element, "note_excerpt_sentences", where)
-        ),
+        sentences=_note_sentences(element, where),
         answer_sentences=tuple(answers),
     )
+
+
+def _note_sentences(element: Element, where: str) -> tuple[Sentence, ...]:
+    container = "note_excerpt_sentences"
+    found = _sentences(element, container, where)
+    hints = [_hint(sentence) for sentence in element.findall(f"{container}/sentence")]
+    spans = locate(_text(element.find("note_excerpt")), [text for _, text, _ in found], hints)
+    return tuple(
+        Sentence(sid, text, paragraph, *(span or (None, None)))
+        for (sid, text, paragraph), span in zip(found, spans, strict=True)
+    )
+
+
+def _hint(sentence: Element) -> Span | None:
+    start, length = sentence.get("start_char_index", ""), sentence.get("length", "")
+    if not re.fullmatch(r"\d{1,9}", start) or not re.fullmatch(r"\d{1,9}", length):
+        return None
+    return int(start), int(start) + int(length)
 
 
 def _sentences(element: Element, container: str, where: str) -> list[tuple[str, str, str | None]]:

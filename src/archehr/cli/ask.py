@@ -40,7 +40,10 @@ def ask(
     from archehr.program.run.run import run_cases
     from archehr.terminal.display import print_answer
 
-    case = case_of(note, message, question)
+    told: list[str] = []
+    case = case_of(note, message, question, notes=told)
+    for line in told:
+        say(line)
     lm = make(lm_options)
     loaded = load(program, lm, preset, no_abstain=no_abstain)
     result = run_cases([case], loaded, lm, question="given" if question else "own")
