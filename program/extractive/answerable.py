@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log, log1p, sqrt
@@ -19,9 +20,10 @@ from archehr.program.extractive.text import stem, words
 
 # A lower chance than this declines. Chosen on dev, case by case left out as asker and as note: no question was declined
 # on its own note, and some 8 of 10 on another's were (tests/benchmarks/declining.py prints the whole curve).
-CUT = 0.15
+CUT = 0.12
 # What another word that the note lacks ("crosswords") weighs beside a medical concept that it lacks.
 EVERYDAY = 0.2
+SHORTEST_ROOT = 5  # letters that two words of one family share at least
 # Words and concepts that ask, fear and hope of any illness: a note need not name them, and one that does says little.
 _OF_ANYTHING = """
 able advice advise afraid anymore another answer anything bad been begin better body call care cause change come concern
@@ -41,12 +43,22 @@ _GENERAL = frozenset(
     [*(stem(word) for word in _OF_ANYTHING.split()), *("=" + name for name in _CONCEPTS_OF_ANYTHING.split("|"))]
 )
 
+# A list of medicines names none of the words that ask for it.
+_ASKS_FOR_MEDICINES = re.compile(
+    r"\b(?:what|which|how (?:much|many)|list)\b[^.?!]{0,40}"
+    r"\b(?:medicines?|medications?|meds|drugs?|pills?|tablets?|prescriptions?|dos(?:e|es|age))\b",
+    re.IGNORECASE,
+)
+_DOSE = re.compile(r"\d\s?(?:mg|mcg|µg|ug|g|ml|mL|units?|puffs?|tabs?|tablets?|capsules?|drops?)\b", re.IGNORECASE)
+
 _fitting = Lock()
 
 
 def is_answerable(question: str, narrative: str, sentences: Sequence[Sentence]) -> bool:
     """Whether the note is worth quoting to this question; to one that names nothing ("What is wrong?") any note is."""
     if not _specific(content_terms(f"{question} {narrative}")):
+        return True
+    if _ASKS_FOR_MEDICINES.search(question) and any(_DOSE.search(s.text) for s in sentences):
         return True
     with _fitting:  # workers that start together wait for one fit
         model = _dev_model()
@@ -128,7 +140,8 @@ def term_counts(texts: Sequence[str]) -> Counter[str]:
 def answerable_features(question: str, narrative: str, note: Mapping[str, float], spread: Spread) -> list[float]:
     """How much of the question the note names, and of question and message together; how alike these and the note are;
     what weighs most of what both name. `note` holds the weights of its terms; rare terms weigh more."""
-    asked = _specific(content_terms(question))
+    family = _families(note)
+    asked = {family(term) for term in _specific(content_terms(question))}
     told = asked | _specific(concepts_in(narrative))
     missing = _missing_weights(question, told - note.keys(), spread)
     named = {term: spread.rarity(term) for term in told & note.keys()}
@@ -136,8 +149,21 @@ def answerable_features(question: str, narrative: str, note: Mapping[str, float]
         _share({t: w for t, w in named.items() if t in asked}, {t: w for t, w in missing.items() if t in asked}),
         _share(named, missing),
         _cosine(named | missing, note),
-        max((note[term] for term in asked | _specific(content_terms(narrative)) if term in note), default=0.0),
+        max((note.get(family(t), 0.0) for t in asked | _specific(content_terms(narrative))), default=0.0),
     ]
+
+
+def _families(note: Mapping[str, float]) -> Callable[[str], str]:
+    """A term as the note has it: "confus" is its "confusion". The shorter of two must begin the longer."""
+    longer = {term[:end]: term for term in note for end in range(SHORTEST_ROOT, len(term))}
+
+    def as_in_note(term: str) -> str:
+        if term in note or term.startswith("="):
+            return term
+        shorter = (term[:end] for end in range(len(term) - 1, SHORTEST_ROOT - 1, -1))
+        return longer.get(term) or next((root for root in shorter if root in note), term)
+
+    return as_in_note
 
 
 def _specific(terms: Iterable[str]) -> set[str]:

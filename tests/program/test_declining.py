@@ -204,3 +204,30 @@ def test_a_program_file_without_the_rule_asks_for_it_too(tmp_path: Path) -> None
     file = to_file(program)
     save_program_file(file.model_copy(update={"settings": PRESETS["default"]}), tmp_path / "p.json")
     assert load_program(tmp_path / "p.json").generate.predict.signature.instructions.endswith(RULE)
+
+
+@pytest.mark.parametrize(
+    ("note", "question"),
+    [
+        ("He was admitted with confusion from liver disease. Lactulose was started.", "Why was my dad confused?"),
+        ("An infection of the knee was drained.", "Is my knee infected?"),
+        ("She has a depression and takes sertraline.", "Why am I so depressed?"),
+        (
+            "Discharge Medications:\nmetoprolol 50 mg twice a day\napixaban 5 mg",
+            "What are my heart medicines and doses?",
+        ),
+        ("Meds: warfarin 2.5 mg nightly", "How many tablets should my mother take, and which?"),
+    ],
+)
+def test_other_words_of_one_family_and_lists_of_medicines_are_answers(note: str, question: str) -> None:
+    case = Case("x", narrative=question, note=note, sentences=split_note(note))
+    (record,) = run_cases([case], load_program("extractive")).records
+    assert record.declined is False
+
+
+@pytest.mark.parametrize("question", ["Which pills should I take for my thyroid?", "What dose of insulin do I need?"])
+def test_a_note_without_a_dose_names_no_medicine(question: str) -> None:
+    note = "The patient was admitted with pain in the left shoulder. X-rays showed no fracture."
+    case = Case("x", narrative=question, note=note, sentences=split_note(note))
+    (record,) = run_cases([case], load_program("extractive")).records
+    assert record.declined is True
