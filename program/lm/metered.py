@@ -7,45 +7,18 @@ import random
 import re
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 from dspy import lm15
 
-from archehr.program.lm.ledger import Budget, Count, Ledger, Need, Price, Tokens
+from archehr.program.lm.backend import FREE, Backend, prompt_text
+from archehr.program.lm.ledger import Budget, Count, Ledger, Need, Tokens
 
 MAX_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
 BYTES_PER_TOKEN = 3  # English clinical text has 4 and more, so a prompt counted so is not counted short
-FREE = Price(0, 0)
 REFUSED = "archehr"  # the provider_code of an error whose text is ours and quotes nothing
 UNLIMITED_REPLY = 2048  # tokens set aside for a reply without max_tokens, until a longer one has been seen
-
-
-class Engine(Protocol):
-    """What DSPy asks of a custom engine: one attempt, lm15 errors, no retries."""
-
-    def complete(self, request: lm15.Request) -> lm15.Response: ...
-
-
-@dataclass(frozen=True)
-class Backend:
-    """An engine and what make_lm must know of it.
-
-    `endpoint` is None inside this process, "" where only the provider knows it; `provider` is lm15's name for it,
-    which decides how its usage is counted. `pinned` is the model that must answer.
-    """
-
-    engine: Engine
-    endpoint: str | None
-    provider: str = ""
-    price: Price | None = None
-    pinned: str | None = None
-    response_schema: bool = False
-    reasoning: bool = False
-    temperature: bool = True
-    params: frozenset[str] = frozenset()
-    settings: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 class MeteredEngine:
@@ -194,20 +167,6 @@ def _without_metadata(config: lm15.Config) -> lm15.Config:
     # make_lm puts endpoint and settings there for DSPy's cache key; no server is to see them.
     extensions = {k: v for k, v in (config.extensions or {}).items() if k != "metadata"}
     return replace(config, extensions=extensions or None)
-
-
-def prompt_text(request: lm15.Request) -> str:
-    """System text and messages of a request, a blank line between them."""
-    return "\n\n".join(text for _, text in prompt_parts(request))
-
-
-def prompt_parts(request: lm15.Request) -> list[tuple[str, str]]:
-    """(role, text) of the system text, where there is one, and of every message."""
-    system = request.system
-    if system is not None and not isinstance(system, str):
-        system = "".join(getattr(part, "text", "") for part in system)
-    parts = [("system", system)] if system else []
-    return parts + [(m.role, m.text or "") for m in request.messages]
 
 
 def tokens_of(response: lm15.Response, provider: str) -> Tokens | None:

@@ -6,6 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import Any
 
+from archehr.program.lm._dspy import model_info
 from archehr.program.lm.ledger import Price
 
 SOON = timedelta(days=60)
@@ -13,12 +14,10 @@ SOON = timedelta(days=60)
 
 def model_facts(provider: str, model: str) -> dict[str, Any]:
     """What the snapshot says of a model at a provider (lm15's or litellm's name); {} where it says nothing."""
-    from dspy.clients.model_metadata import model_info
-
     if provider == "vertex":
         # lm15's names for Google Cloud miss the entries of its Gemini models, which the snapshot files by themselves.
-        return dict(model_info(provider, model, namespaces=("vertex_ai", "vertex_ai-language-models")))
-    return dict(model_info(provider, model))
+        return model_info(provider, model, namespaces=("vertex_ai", "vertex_ai-language-models"))
+    return model_info(provider, model)
 
 
 def find_price(provider: str, model: str) -> Price | None:

@@ -8,9 +8,10 @@ import re
 from typing import Any, get_args, get_origin
 
 import dspy
-from dspy.adapters.json_adapter import _get_structured_outputs_response_format
-from dspy.utils.exceptions import AdapterParseError
+from dspy import AdapterParseError
 from pydantic import BaseModel, ValidationError
+
+from archehr.program.lm._dspy import structured_response_format
 
 ADAPTER_NAME = "JSONAdapter"
 
@@ -74,7 +75,7 @@ def _system_message(signature: Any) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _response_format(signature: Any) -> type[BaseModel]:
-    made: type[BaseModel] = _get_structured_outputs_response_format(signature)
+    made: type[BaseModel] = structured_response_format(signature)
     return made
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import dspy
-from dspy.utils.exceptions import (
+from dspy import (
     AdapterParseError,
     LMAuthError,
     LMBillingError,

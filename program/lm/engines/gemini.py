@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dspy import lm15
 
-from archehr.program.lm.metered import Backend, prompt_parts
+from archehr.program.lm._dspy import retry_after_seconds
+from archehr.program.lm.backend import Backend, prompt_parts
 from archehr.program.lm.policy import LMConfigError, is_loopback, refuse_remote
 from archehr.program.lm.prices import find_price, retirement_note
+from archehr.program.lm.settings import LMSettings
 
 if TYPE_CHECKING:
     from google import genai
@@ -30,22 +32,15 @@ BUDGETS = {"minimal": 128, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 
 LEVELS = {"minimal": "LOW", "low": "LOW", "medium": "MEDIUM", "high": "HIGH", "xhigh": "HIGH", "max": "HIGH"}
 
 
-def gemini_backend(
-    name: str,
-    api_base: str | None,
-    api_key: str | None,
-    timeout: float,
-    safety: str,
-    accept_model_version: bool,
-    local_only: bool,
-) -> Backend:
-    """The google-genai engine for `name`; no client is made and nothing sent before the first call."""
+def backend(asked: LMSettings) -> Backend:
+    """The google-genai engine for `asked.name`; no client is made and nothing sent before the first call."""
+    name, safety, api_key = asked.name, asked.safety, asked.api_key
     if safety not in THRESHOLDS:
         raise LMConfigError(f"--safety {safety}: give one of {', '.join(THRESHOLDS)}")
     vertex = name.startswith("vertex_ai/")
     model = name.rsplit("/", 1)[-1]
-    api_base = api_base or os.environ.get("GOOGLE_GEMINI_BASE_URL")
-    if local_only:
+    api_base = asked.api_base or os.environ.get("GOOGLE_GEMINI_BASE_URL")
+    if asked.local_only:
         refuse_remote(name, api_base or "")
     if vertex:
         _need_project(name)
@@ -56,15 +51,15 @@ def gemini_backend(
     provider = "vertex" if vertex else "gemini"
     note = retirement_note(name, provider, model)
     return Backend(
-        engine=GeminiEngine(lambda: _client(api_base, api_key, timeout, vertex), model, safety),
+        engine=GeminiEngine(lambda: _client(api_base, api_key, asked.timeout, vertex), model, safety),
         endpoint=api_base or "",
         provider="google-genai",
         price=find_price(provider, model),
-        pinned=None if accept_model_version else model,
+        pinned=None if asked.accept_model_version else model,
         response_schema=True,
         reasoning=True,
         params=frozenset({"temperature", "max_tokens", "response_format", "reasoning_effort", "seed"}),
-        settings={"safety": safety, "any_version": str(accept_model_version)},
+        settings={"safety": safety, "any_version": str(asked.accept_model_version)},
         notes=(note,) if note else (),
     )
 
@@ -237,8 +232,6 @@ def _api_error(exc: Any) -> lm15.LM15Error:
 
 def _retry_after(exc: Any) -> float | None:
     """Seconds from the Retry-After header, or from the RetryInfo in the error's body."""
-    from dspy.clients._http import retry_after_seconds
-
     header = retry_after_seconds((getattr(exc.response, "headers", None) or {}).get("retry-after"))
     if header is not None:
         return float(header)
