@@ -17,6 +17,7 @@ from archehr.program.lm.metered import MeteredEngine
 from archehr.program.lm.policy import LMConfigError, keys_in_reach, without_userinfo
 from archehr.program.lm.registry import find_backend
 from archehr.program.lm.settings import LMSettings, check_numbers
+from archehr.program.lm.wire.concessions import SchemaMode
 
 
 def make_lm(name: str, *, ledger: Ledger | None = None, budget: Budget | None = None, **settings: Any) -> dspy.LM:
@@ -36,9 +37,16 @@ def make_lm(name: str, *, ledger: Ledger | None = None, budget: Budget | None = 
     if budget is not None:
         backend = _priced(name, backend, budget)
     taken, left_out = _taken(asked, backend)
-    backend = replace(backend, notes=(*backend.notes, *left_out))
-    secrets = keys_in_reach(asked.api_key)
-    return metered_lm(name, backend, ledger=ledger, budget=budget, record=asked.record, secrets=secrets, **taken)
+    return metered_lm(
+        name,
+        replace(backend, notes=(*backend.notes, *left_out)),
+        ledger=ledger,
+        budget=budget,
+        record=asked.record,
+        secrets=keys_in_reach(asked.api_key),
+        schema=asked.schema_mode,
+        **taken,
+    )
 
 
 def metered_lm(
@@ -49,6 +57,7 @@ def metered_lm(
     budget: Budget | None = None,
     record: str | Path | None = None,
     secrets: Sequence[str] = (),
+    schema: SchemaMode = "auto",
     **settings: Any,
 ) -> dspy.LM:
     """A dspy.LM over any backend, wrapped as every LM of this program is; `settings` are dspy.LM's own."""
@@ -57,13 +66,13 @@ def metered_lm(
         from archehr.program.lm.engines.replay import Recorder
 
         on_reply = Recorder(Path(record)).append
-    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secrets)
+    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secrets, schema)
     # DSPy's cache key leaves out the engine and its endpoint. `metadata` is in the key and the engine takes it out
     # of the request, so two servers under one model name never share an answer.
     endpoint = without_userinfo(backend.endpoint) if backend.endpoint else "this process"
-    where_it_runs = {"endpoint": endpoint, **backend.settings}
+    where_it_runs = {"endpoint": endpoint, **backend.settings} | ({"schema": schema} if schema != "auto" else {})
     try:
-        lm = dspy.LM(name, engine=engine, callbacks=[_CountCacheHits(engine)], metadata=where_it_runs, **settings)
+        lm = dspy.LM(name, engine=engine, callbacks=[_CountCacheHits(name, engine)], metadata=where_it_runs, **settings)
     except (ValueError, dspy.LMConfigurationError) as exc:
         raise LMConfigError(f"{name}: {exc}") from None
     lm.ledger = engine.ledger
@@ -74,15 +83,15 @@ def metered_lm(
 class _CountCacheHits(BaseCallback):
     """Books a call that came back without reaching the engine: DSPy's cache answered it."""
 
-    def __init__(self, engine: MeteredEngine) -> None:
-        self.engine = engine
+    def __init__(self, name: str, engine: MeteredEngine) -> None:
+        self.name, self.engine = name, engine
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         self.engine.reached()
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: Exception | None = None) -> None:
         if exception is None and not self.engine.reached():
-            self.engine.ledger.add(Count(cache_hits=1))
+            self.engine.ledger.add(Count(cache_hits=1), lm=self.name)
 
 
 def _taken(asked: LMSettings, backend: Backend) -> tuple[dict[str, Any], list[str]]:

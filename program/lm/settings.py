@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -31,6 +31,9 @@ class LMSettings(BaseModel):
     local_only: bool | None = Field(None, validate_default=True, description="refuse all but this machine")
     accept_model_version: bool = Field(default=False, description="take answers from another model than asked for")
     safety: str = Field(default="BLOCK_NONE", description="Gemini's threshold")
+    schema_mode: Literal["auto", "json", "none"] = Field(
+        default="auto", alias="schema", description="json: JSON mode without a schema; none: the prompt alone"
+    )
     record: Path | None = Field(default=None, description="append every reply to this file, for replay:FILE")
     cache: bool = True
 
@@ -59,13 +62,20 @@ class LMSettings(BaseModel):
             raise LMConfigError(f"--reasoning {value}: give one of {', '.join(REASONING)}")
         return value
 
+    @field_validator("schema_mode", mode="before")
+    @classmethod
+    def _known_mode(cls, value: Any) -> Any:
+        if value not in ("auto", "json", "none"):
+            raise LMConfigError(f"--schema {value}: give one of auto, json, none")
+        return value
+
     @field_validator("local_only", mode="before")
     @classmethod
     def _from_environment(cls, value: bool | None) -> bool:
         return local_only_asked(value)
 
 
-_KEYWORDS = [name for name in LMSettings.model_fields if name != "name"]
+_KEYWORDS = [field.alias or name for name, field in LMSettings.model_fields.items() if name != "name"]
 
 
 def check_numbers(*, zero: bool, **given: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspy import lm15
@@ -29,6 +29,7 @@ HARMS = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 THRESHOLDS = ("BLOCK_NONE", "OFF", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE")
 # Thinking tokens of Gemini 2.5 per --reasoning word. 2.5 Pro takes 128 to 32768 and cannot be kept from thinking.
 BUDGETS = {"minimal": 128, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
+SCHEMA_KEYS = ("type", "format", "description", "enum", "required", "minimum", "maximum", "minItems", "maxItems")
 LEVELS = {"minimal": "LOW", "low": "LOW", "medium": "MEDIUM", "high": "HIGH", "xhigh": "HIGH", "max": "HIGH"}
 
 
@@ -119,8 +120,10 @@ class GeminiEngine:
         }
         if asked.response_format:
             config["response_mime_type"] = "application/json"
-            # Not response_schema: that one refuses the additionalProperties in DSPy's schemas (python-genai #1815).
-            config["response_json_schema"] = asked.response_format.get("schema")
+            # Not response_json_schema: endpoints that serve Gemini in batches take it and ignore it. This one refuses
+            # the additionalProperties in DSPy's schemas (python-genai #1815), so it gets a plainer one.
+            schema = asked.response_format.get("schema")
+            config["response_schema"] = plain_schema(schema, schema.get("$defs", {})) if schema else None
         contents = [
             {"role": "model" if role == "assistant" else "user", "parts": [{"text": text}]}
             for role, text in parts
@@ -128,6 +131,22 @@ class GeminiEngine:
         ]
         given = {key: value for key, value in config.items() if value is not None}
         return {"model": self._model, "contents": contents, "config": types.GenerateContentConfig(**given)}
+
+
+def plain_schema(schema: Any, defs: Mapping[str, Any]) -> Any:
+    """A JSON schema in the subset that Gemini's `response_schema` takes: references written out, nothing it refuses."""
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return plain_schema(defs.get(schema["$ref"].rsplit("/", 1)[-1], {}), defs)
+    kept = {key: schema[key] for key in SCHEMA_KEYS if key in schema}
+    if "properties" in schema:
+        kept["properties"] = {name: plain_schema(field, defs) for name, field in schema["properties"].items()}
+    if "items" in schema:
+        kept["items"] = plain_schema(schema["items"], defs)
+    if "anyOf" in schema:
+        kept["anyOf"] = [plain_schema(option, defs) for option in schema["anyOf"]]
+    return kept
 
 
 def thinking(model: str, effort: str) -> dict[str, Any]:
@@ -214,6 +233,8 @@ def _need_project(name: str) -> None:
 def _api_error(exc: Any) -> lm15.LM15Error:
     """google-genai's error as the lm15 error with the same meaning, which decides whether DSPy tries again."""
     text = exc.message or str(exc.status)
+    if exc.code == 429 and (quota := _quota_of_the_day(exc)):
+        text = f"{text} ({quota})"
     told = {"provider": "gemini", "provider_code": exc.status, "status": exc.code, "retry_after": _retry_after(exc)}
     if exc.code == 429:
         return lm15.RateLimitError(text, **told)
@@ -235,9 +256,19 @@ def _retry_after(exc: Any) -> float | None:
     header = retry_after_seconds((getattr(exc.response, "headers", None) or {}).get("retry-after"))
     if header is not None:
         return float(header)
-    details = exc.details if isinstance(exc.details, dict) else {}
-    for item in (details.get("error") or {}).get("details") or []:
+    for item in _details(exc):
         delay = str(item.get("retryDelay", ""))
         if re.fullmatch(r"\d+(\.\d+)?s", delay):
             return float(delay[:-1])
     return None
+
+
+def _quota_of_the_day(exc: Any) -> str | None:
+    """The quota of a day that is spent; the error's own words are the same as for that of a minute."""
+    violated = [str(v.get("quotaId", "")) for item in _details(exc) for v in item.get("violations") or ()]
+    return next((quota for quota in violated if "PerDay" in quota), None)
+
+
+def _details(exc: Any) -> list[dict[str, Any]]:
+    details = exc.details if isinstance(exc.details, dict) else {}
+    return [item for item in (details.get("error") or {}).get("details") or () if isinstance(item, dict)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, replace
 
 import dspy
@@ -17,6 +16,8 @@ from archehr.program.lm.settings import LMSettings
 
 # Servers that take a JSON schema with every model, which the snapshot of models cannot know.
 SCHEMA_SERVERS = {"ollama", "vllm", "sglang"}
+# Where the name asked for is one that the user gave, so that any model may stand behind it.
+BY_DEPLOYMENT = {"azure", "azure-openai", "azure_ai", "sagemaker", "watsonx"}
 COMPATIBLE = "openai-compatible"  # our lm15 provider for whatever --api-base points at
 
 
@@ -31,31 +32,21 @@ class _Renamed:
         return self.engine.complete(replace(request, model=self.model))
 
 
-class _Compatible:
-    """A server of which only the address is known. If it refuses the JSON schema it is not sent another one: the
-    prompt asks for JSON as well."""
-
-    def __init__(self, engine: Engine, model: str) -> None:
-        self._engine = _Renamed(engine, model)
-        self._takes_schema = True
+class _Compatible(_Renamed):
+    """A server of which only the address is known."""
 
     def complete(self, request: lm15.Request) -> lm15.Response:
-        if not self._takes_schema:
-            request = replace(request, config=replace(request.config, response_format=None))
         try:
-            return self._engine.complete(request)
+            return super().complete(request)
         except lm15.InvalidRequestError as exc:
-            if exc.status == 404:  # no later call will fare better, and the run is to stop on it
-                raise lm15.UnsupportedModelError(
-                    f"{exc.message} (HTTP 404: is the model served there, and does --api-base end in /v1?)",
-                    provider=COMPATIBLE,
-                    status=404,
-                ) from exc
-            if request.config.response_format is None or not re.search("response_format|json_schema", exc.message):
+            if exc.status != 404:
                 raise
-            self._takes_schema = False
-            # A transient error, so that DSPy tries again and the ledger counts a retry.
-            raise lm15.ServerError("the server takes no JSON schema", provider=COMPATIBLE) from exc
+            # No later call will fare better, and the run is to stop on it.
+            raise lm15.UnsupportedModelError(
+                f"{exc.message} (HTTP 404: is the model served there, and does --api-base end in /v1?)",
+                provider=COMPATIBLE,
+                status=404,
+            ) from exc
 
 
 def backend(asked: LMSettings) -> Backend:
@@ -98,6 +89,7 @@ def _compatible_backend(model: str, api_base: str, asked: LMSettings) -> Backend
         engine=_Compatible(LM15Engine(config), f"{COMPATIBLE}:{model}"),
         endpoint=api_base,
         provider=COMPATIBLE,
+        pinned=None if asked.accept_model_version else model,
         response_schema=True,
         reasoning=True,
         temperature=not refuses_temperature(COMPATIBLE, model),
@@ -128,6 +120,7 @@ def _provider_backend(route: lm15.Resolution, api_base: str | None, asked: LMSet
         endpoint=endpoint,
         provider=route.provider,
         price=find_price(route.provider, route.model),
+        pinned=None if asked.accept_model_version or route.provider in BY_DEPLOYMENT else route.model,
         response_schema=hints.supports_response_schema or route.provider in SCHEMA_SERVERS,
         reasoning=hints.supports_reasoning,
         temperature=not refuses_temperature(route.provider, route.model),
@@ -154,6 +147,7 @@ def _litellm_backend(asked: LMSettings) -> Backend:
         endpoint="",
         provider=provider,
         price=find_price(provider, model),
+        pinned=None if asked.accept_model_version or provider in BY_DEPLOYMENT else model,
         response_schema=bool(litellm.supports_response_schema(model=model, custom_llm_provider=provider)),
         params=frozenset(litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ()),
         notes=(f"{name} is reached through litellm: DSPy has no engine of its own for it",),

@@ -13,8 +13,8 @@ import pytest
 
 from archehr.data.case import DataError
 from archehr.program.lm import Budget, LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
-from archehr.program.lm.metered import is_version_of
 from archehr.program.lm.prices import find_price, retirement_note
+from archehr.program.lm.wire.model_names import is_version_of
 from tests.fake_lm import fake_lm
 from tests.stub_server import Received, Reply, StubServer
 
