@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Any
 
 Place = tuple[str | None, str | None]  # (case id, stage)
@@ -52,11 +53,14 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. `cached` is the price of cached input where it differs."""
+    """US dollars per million tokens. `cached` is the price of cached input where it differs, `cached_from` how many
+    tokens two prompts must share at least for it; `until` is the last day of the price, where one is known."""
 
     input: float
     output: float
     cached: float | None = None
+    cached_from: int = 0
+    until: date | None = None
 
     def cost(self, tokens: Tokens) -> float:
         cached_price = self.input if self.cached is None else self.cached
