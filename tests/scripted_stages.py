@@ -10,7 +10,7 @@ import dspy
 from dspy import lm15
 
 from archehr.data.case import Case
-from archehr.program.lm.metered import prompt_parts
+from archehr.program.lm.backend import prompt_parts
 from archehr.program.stages.registry import STAGES
 from archehr.program.stages.render import render
 from archehr.program.types import StageName

@@ -28,11 +28,14 @@ class Received:
 
 @dataclass
 class Reply:
-    """What to answer. `status` other than 200 sends an error; `body` replaces the built body altogether."""
+    """What to answer. `status` other than 200 sends an error, with `error` in its body; `reasoning` is (field, text)
+    that stands beside a content of null; `body` replaces the built body altogether."""
 
     text: str = ""
     status: int = 200
     message: str = "scripted error"
+    error: dict[str, Any] = field(default_factory=dict)
+    reasoning: tuple[str, str] | None = None
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     finish: str = "stop"
@@ -148,16 +151,18 @@ def _body(received: Received, reply: Reply) -> dict[str, Any]:
     gemini = ":generateContent" in received.path
     if reply.status != 200:
         error = {"code": reply.status, "message": reply.message}
-        return {"error": {**error, "status": "STUB", "details": []} if gemini else {**error, "type": "stub"}}
+        own = {"status": "STUB", "details": []} if gemini else {"type": "stub"}
+        return {"error": {**error, **own, **reply.error}}
     if gemini:
         return _gemini_body(received, reply)
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.reasoning is not None:
+        message |= {"content": reply.text or None, reply.reasoning[0]: reply.reasoning[1]}
     return {
         "id": "stub-1",
         "object": "chat.completion",
         "model": reply.model or received.body.get("model", ""),
-        "choices": [
-            {"index": 0, "finish_reason": reply.finish, "message": {"role": "assistant", "content": reply.text}}
-        ],
+        "choices": [{"index": 0, "finish_reason": reply.finish, "message": message}],
         "usage": {
             "prompt_tokens": reply.tokens_in,
             "completion_tokens": reply.tokens_out + reply.thinking,

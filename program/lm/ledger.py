@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Any
 
 Place = tuple[str | None, str | None]  # (case id, stage)
@@ -52,11 +53,14 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. `cached` is the price of cached input where it differs."""
+    """US dollars per million tokens. `cached` is the price of cached input where it differs, `cached_from` how many
+    tokens two prompts must share at least for it; `until` is the last day of the price, where one is known."""
 
     input: float
     output: float
     cached: float | None = None
+    cached_from: int = 0
+    until: date | None = None
 
     def cost(self, tokens: Tokens) -> float:
         cached_price = self.input if self.cached is None else self.cached
@@ -95,22 +99,30 @@ class Ledger:
         self._lock = threading.Lock()
         self._counts: dict[Place, Count] = {}
         self._cases: dict[str, Count] = {}
+        self._by_lm: dict[str, Count] = {}
         self._models: dict[str, int] = {}
+        self._notes: dict[str, None] = {}
 
-    def add(self, entry: Count, model: str | None = None) -> None:
-        """Book `entry` where the caller is (see `at`); `model` is the version that the reply names."""
+    def add(self, entry: Count, *, lm: str, version: str | None = None) -> None:
+        """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model that the reply
+        names."""
+        for ledger in self._and_apart():
+            with ledger._lock:
+                ledger._counts.setdefault(where.get(), Count()).add(entry)
+                ledger._cases.setdefault(where.get()[0] or "", Count()).add(entry)
+                ledger._by_lm.setdefault(lm, Count()).add(entry)
+                if version:
+                    ledger._models[version] = ledger._models.get(version, 0) + 1
+
+    def note(self, line: str) -> None:
+        """Keep what the user should be told of an LM, once."""
+        for ledger in self._and_apart():
+            with ledger._lock:
+                ledger._notes[line] = None
+
+    def _and_apart(self) -> tuple[Ledger, ...]:
         apart = _apart.get()
-        for ledger in (self,) if apart is None else (self, apart):
-            ledger._add(entry, model)
-
-    def _add(self, entry: Count, model: str | None) -> None:
-        with self._lock:
-            case_id, _ = place = where.get()
-            self._counts.setdefault(place, Count()).add(entry)
-            if case_id is not None:
-                self._cases.setdefault(case_id, Count()).add(entry)
-            if model:
-                self._models[model] = self._models.get(model, 0) + 1
+        return (self,) if apart is None else (self, apart)
 
     def totals(self) -> dict[str, int | float | None]:
         """Sums over all attempts; `cost` in US dollars, None where unknown."""
@@ -123,6 +135,16 @@ class Ledger:
             for (_, stage), count in self._counts.items():
                 sums.setdefault(stage, Count()).add(count)
         return {stage: asdict(count) for stage, count in sums.items()}
+
+    def by_lm(self) -> dict[str, dict[str, int | float | None]]:
+        """`totals` per LM, by the name it was made with."""
+        with self._lock:
+            return {lm: asdict(count) for lm, count in self._by_lm.items()}
+
+    def notes(self) -> list[str]:
+        """What `note` was told, in order."""
+        with self._lock:
+            return list(self._notes)
 
     def of_case(self, case_id: str) -> dict[str, int | float | None]:
         """`totals` of one case, in constant time."""

@@ -1,10 +1,9 @@
-"""What make_lm refuses: addresses and numbers that will not do, and with --local-only every way off this machine."""
+"""What make_lm refuses: addresses that will not do, and with --local-only every way off this machine."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
-from math import inf
 from urllib.parse import urlsplit
 
 from archehr.data.case import DataError
@@ -63,13 +62,6 @@ def check_address(api_base: str) -> None:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         raise LMConfigError("--api-base: give a whole address, such as http://127.0.0.1:8000/v1, without a password")
-
-
-def check_numbers(*, zero: bool, **given: float | None) -> None:
-    """Raise LMConfigError for the first of the `given` that is not a number above zero, or zero where that may be."""
-    for name, value in given.items():
-        if value is not None and not (0 < value < inf or (zero and value == 0)):
-            raise LMConfigError(f"--{name.replace('_', '-')} {value}: must be {'0 or more' if zero else 'above 0'}")
 
 
 def keys_in_reach(api_key: str | None) -> list[str]:

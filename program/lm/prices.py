@@ -1,4 +1,4 @@
-"""Prices, retirement dates and refusals of temperature, from the snapshot of models that DSPy carries."""
+"""Prices by date, retirement dates and refusals of temperature: the snapshot of models that DSPy carries, mended."""
 
 from __future__ import annotations
 
@@ -6,28 +6,40 @@ import re
 from datetime import date, timedelta
 from typing import Any
 
+from archehr.program.lm._dspy import model_info
 from archehr.program.lm.ledger import Price
 
 SOON = timedelta(days=60)
 
+# Prices that are known to change, which the snapshot gives without a date: the first figure alone.
+_GOOGLE = ("gemini", "vertex")
+_DATED = {
+    "gemini-3.8-flash": (
+        Price(0.75, 3.75, cached=0.075, cached_from=4096, until=date(2026, 12, 31)),
+        Price(1.50, 7.50, cached=0.15, cached_from=4096),  # cached input at a tenth, as before
+    ),
+}
+
 
 def model_facts(provider: str, model: str) -> dict[str, Any]:
     """What the snapshot says of a model at a provider (lm15's or litellm's name); {} where it says nothing."""
-    from dspy.clients.model_metadata import model_info
-
     if provider == "vertex":
         # lm15's names for Google Cloud miss the entries of its Gemini models, which the snapshot files by themselves.
-        return dict(model_info(provider, model, namespaces=("vertex_ai", "vertex_ai-language-models")))
-    return dict(model_info(provider, model))
+        return model_info(provider, model, namespaces=("vertex_ai", "vertex_ai-language-models"))
+    return model_info(provider, model)
 
 
-def find_price(provider: str, model: str) -> Price | None:
-    """Dollars per million tokens, or None where the snapshot has no price. The price for long prompts (above 128k
-    or 200k tokens) is not looked at: no prompt of this program is that long."""
+def find_price(provider: str, model: str, today: date | None = None) -> Price | None:
+    """Dollars per million tokens on a day, or None where none is known. The price for long prompts (above 128k or 200k
+    tokens) is not looked at: no prompt of this program is that long."""
+    today = today or date.today()
+    if dated := _DATED.get(model) if provider in _GOOGLE else None:
+        return next(price for price in dated if price.until is None or today <= price.until)
     facts = model_facts(provider, model)
     rates = [facts.get(k) for k in ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")]
     given, made, cached = (float(r) * 1e6 if isinstance(r, (int, float)) else None for r in rates)
-    return None if given is None or made is None else Price(given, made, cached)
+    least = facts.get("prompt_cache_min_tokens")
+    return None if given is None or made is None else Price(given, made, cached, least if isinstance(least, int) else 0)
 
 
 def retirement_note(name: str, provider: str, model: str, today: date | None = None) -> str | None:

@@ -8,9 +8,11 @@ import re
 from typing import Any, get_args, get_origin
 
 import dspy
-from dspy.adapters.json_adapter import _get_structured_outputs_response_format
-from dspy.utils.exceptions import AdapterParseError
+from dspy import AdapterParseError
 from pydantic import BaseModel, ValidationError
+
+from archehr.program.lm._dspy import structured_response_format
+from archehr.program.lm.wire.replies import last_json_object
 
 ADAPTER_NAME = "JSONAdapter"
 
@@ -19,12 +21,20 @@ class TellingJSONAdapter(dspy.JSONAdapter):
     """DSPy closes cut lists and drops stray text without a word, and one bad entry fails a whole list.
 
     Here bad entries of a list are dropped one by one, and `repairs` says what was done; the stage turns that into
-    a notice. The messages sent are JSONAdapter's own. One instance serves one call.
+    a notice. The messages sent are JSONAdapter's own; `fault`, what was wrong with the last reply, ends the last of
+    them, so that what all prompts of a stage share still stands first. One instance serves one call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fault: str | None = None) -> None:
         super().__init__()
+        self.fault = fault
         self.repairs: list[str] = []
+
+    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
+        if self.fault is not None:
+            messages[-1]["content"] += f"\n\nYour last reply was refused: {self.fault}. Reply again in full."
+        return messages
 
     def format_system_message(self, signature: Any) -> str:
         return _system_message(signature)
@@ -36,7 +46,10 @@ class TellingJSONAdapter(dspy.JSONAdapter):
             super()._prepare_response_format(lm, lm_kwargs, signature)
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        if not _is_json_object(completion):
+        if (inner := _unwrapped(completion, set(signature.output_fields))) is not None:
+            self.repairs.append("the reply was wrapped in something else")
+            completion = inner
+        elif not _is_json_object(completion):
             self.repairs.append("the reply was not plain JSON")
         try:
             return super().parse(signature, completion)
@@ -74,8 +87,34 @@ def _system_message(signature: Any) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _response_format(signature: Any) -> type[BaseModel]:
-    made: type[BaseModel] = _get_structured_outputs_response_format(signature)
+    made: type[BaseModel] = structured_response_format(signature)
     return made
+
+
+def _unwrapped(text: str, names: set[str]) -> str | None:
+    """The JSON object with the fields `names` that stands behind the reasoning, in a list of one, or one level down in
+    another object ({"json_input": {…}}); None where it stands for itself or there is not exactly one."""
+    _, thought, answer = (text or "").rpartition("</think>")
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        value = last_json_object(answer)
+    if isinstance(value, list) and len(value) == 1:
+        outer: list[Any] = value
+    elif isinstance(value, dict) and not names & value.keys():
+        outer = [_decoded(inner) for inner in value.values()]
+    else:
+        return answer if thought and isinstance(value, dict) else None
+    found = [inner for inner in outer if isinstance(inner, dict) and names <= inner.keys()]
+    return json.dumps(found[0]) if len(found) == 1 else None
+
+
+def _decoded(value: Any) -> Any:
+    """A tool call's arguments often are JSON inside a string."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_json_object(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import dspy
-from dspy.utils.exceptions import (
+from dspy import (
     AdapterParseError,
     LMAuthError,
     LMBillingError,
@@ -19,7 +19,8 @@ from dspy.utils.exceptions import (
 
 from archehr.program.lm import accepts_temperature
 from archehr.program.lm.ledger import budget_error
-from archehr.program.lm.metered import REFUSED
+from archehr.program.lm.policy import keys_in_reach
+from archehr.program.lm.wire.errors import describe, is_outage, note_outage, note_reply
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.adapter import TellingJSONAdapter
 from archehr.program.types import Notice, StageName
@@ -33,11 +34,13 @@ UNUSABLE = (LMAuthError, LMBillingError, LMConfigurationError, LMUnsupportedMode
 @dataclass(slots=True)
 class Checked(Generic[T]):
     """A stage's verdict on one reply: the value after its rule, what the rule had to repair, and the fault to name
-    to the LM (None where there is none). `value` is None where nothing can be made of the reply."""
+    to the LM (None where there is none). `value` is None where nothing can be made of the reply; `outage` says why
+    where none came."""
 
     value: T | None
     notices: list[Notice] = field(default_factory=list)
     fault: str | None = None
+    outage: str | None = None
 
 
 def ask(
@@ -50,9 +53,11 @@ def ask(
     """One LM reply, checked; its value is None where the LM failed and the stage must fall back.
 
     Transport errors were already retried by DSPy. A faulty reply is asked for again once if `settings.ask_again`.
-    Raises the errors in UNUSABLE, and BudgetExceeded, for the run to stop on.
+    Raises the errors in UNUSABLE, BudgetExceeded and LMGone, for the run to stop on.
     """
     first = _attempt(predict, check, stage, settings, inputs)
+    if first.outage is not None:
+        note_outage(first.outage)
     if first.fault is None or not settings.ask_again:
         return first
     second = _attempt(predict, check, stage, settings, inputs, named_fault=first.fault)
@@ -70,34 +75,31 @@ def _attempt(
     inputs: dict[str, str],
     named_fault: str | None = None,
 ) -> Checked[T]:
-    adapter = TellingJSONAdapter()
-    options: dict[str, Any] = {"config": _config(predict, stage, settings)}
-    if named_fault is not None:
-        told = f"{predict.signature.instructions}\n\nYour last reply was refused: {named_fault}. Reply again in full."
-        options["signature"] = predict.signature.with_instructions(told)
+    adapter = TellingJSONAdapter(named_fault)
     try:
         with dspy.context(adapter=adapter):
-            prediction = predict(**options, **inputs)
+            prediction = predict(config=_config(predict, stage, settings), **inputs)
+        note_reply()
     except UNUSABLE:
         raise
     except AdapterParseError:
+        note_reply()
         fault = "it was not the JSON object asked for"
         return Checked(None, [Notice(stage, "lm_failed", "the reply could not be parsed")], fault)
     except LMError as error:
         if (stop := budget_error(error)) is not None:
             raise stop from None
-        return Checked(None, [Notice(stage, "lm_failed", describe_error(error))])  # no reply, so no fault to name
+        why = describe(error, _shown_text(predict, inputs), keys_in_reach(None))
+        # No reply, so no fault to name.
+        return Checked(None, [Notice(stage, "lm_failed", why)], outage=why if is_outage(error) else None)
     checked = check(prediction)
     checked.notices[:0] = [Notice(stage, "repaired", repair) for repair in adapter.repairs]
     return checked
 
 
-def describe_error(error: BaseException) -> str:
-    """An LM error in words of ours: its own text can quote the prompt, so else class and status."""
-    if isinstance(error, LMError) and error.provider_code == REFUSED:
-        return str(error.message)
-    status = getattr(error, "status", None)
-    return type(error).__name__ + (f" (HTTP {status})" if status else "")
+def _shown_text(predict: dspy.Predict, inputs: dict[str, str]) -> str:
+    """All text of a call that may not come back in an error: its inputs and the demos'."""
+    return "\n".join([*inputs.values(), *(str(value) for demo in predict.demos for value in dict(demo).values())])
 
 
 def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings) -> dict[str, Any]:

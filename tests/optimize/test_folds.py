@@ -12,7 +12,7 @@ from archehr.data.case import Case, DataError
 from archehr.data.dataset import read_cases
 from archehr.optimize.demos import labelled_demos
 from archehr.optimize.folds import Answering, StagePrompt, assemble, split_folds
-from archehr.program.lm.metered import prompt_text
+from archehr.program.lm.backend import prompt_text
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
 from archehr.program.settings import PRESETS

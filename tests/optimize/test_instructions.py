@@ -14,7 +14,7 @@ from archehr.optimize.folds import Answering, StagePrompt
 from archehr.optimize.optimizers.optimizer import Options, Work
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.program.lm import Budget, BudgetExceeded
-from archehr.program.lm.metered import prompt_text
+from archehr.program.lm.backend import prompt_text
 from archehr.program.pipeline import GroundedQA
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName

@@ -23,7 +23,7 @@ from archehr.optimize.scores import parse_weights
 from archehr.optimize.session import check_options, optimize_to_file
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.lm import Budget, BudgetExceeded
-from archehr.program.lm.metered import prompt_parts
+from archehr.program.lm.backend import prompt_parts
 from archehr.program.prompts.program_file import ProgramFile, load_program, predictor, read_program_file
 from archehr.program.stages.registry import STAGES
 from tests.scripted_stages import PROPOSAL, asked_case, demo_cases, gold_lm, stage_of

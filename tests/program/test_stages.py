@@ -129,7 +129,7 @@ def test_transport_errors_fall_back_at_once() -> None:
     prediction = run(lm)
     check_contract(prediction)
     assert len(requests(lm, "score")) == 1
-    assert [n.detail for n in prediction.notices if n.stage == "score"] == ["LMServerError (HTTP 503)"]
+    assert [n.detail for n in prediction.notices if n.stage == "score"] == ["LMServerError (HTTP 503): down"]
 
 
 @pytest.mark.parametrize("error", [lm15.AuthError("no", status=401), lm15.UnsupportedModelError("no", status=404)])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspy import lm15
 
-from archehr.program.lm.metered import Backend, prompt_parts
+from archehr.program.lm._dspy import retry_after_seconds
+from archehr.program.lm.backend import Backend, prompt_parts
 from archehr.program.lm.policy import LMConfigError, is_loopback, refuse_remote
 from archehr.program.lm.prices import find_price, retirement_note
+from archehr.program.lm.settings import LMSettings
 
 if TYPE_CHECKING:
     from google import genai
@@ -27,25 +29,19 @@ HARMS = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 THRESHOLDS = ("BLOCK_NONE", "OFF", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE")
 # Thinking tokens of Gemini 2.5 per --reasoning word. 2.5 Pro takes 128 to 32768 and cannot be kept from thinking.
 BUDGETS = {"minimal": 128, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
+SCHEMA_KEYS = ("type", "format", "description", "enum", "required", "minimum", "maximum", "minItems", "maxItems")
 LEVELS = {"minimal": "LOW", "low": "LOW", "medium": "MEDIUM", "high": "HIGH", "xhigh": "HIGH", "max": "HIGH"}
 
 
-def gemini_backend(
-    name: str,
-    api_base: str | None,
-    api_key: str | None,
-    timeout: float,
-    safety: str,
-    accept_model_version: bool,
-    local_only: bool,
-) -> Backend:
-    """The google-genai engine for `name`; no client is made and nothing sent before the first call."""
+def backend(asked: LMSettings) -> Backend:
+    """The google-genai engine for `asked.name`; no client is made and nothing sent before the first call."""
+    name, safety, api_key = asked.name, asked.safety, asked.api_key
     if safety not in THRESHOLDS:
         raise LMConfigError(f"--safety {safety}: give one of {', '.join(THRESHOLDS)}")
     vertex = name.startswith("vertex_ai/")
     model = name.rsplit("/", 1)[-1]
-    api_base = api_base or os.environ.get("GOOGLE_GEMINI_BASE_URL")
-    if local_only:
+    api_base = asked.api_base or os.environ.get("GOOGLE_GEMINI_BASE_URL")
+    if asked.local_only:
         refuse_remote(name, api_base or "")
     if vertex:
         _need_project(name)
@@ -56,15 +52,15 @@ def gemini_backend(
     provider = "vertex" if vertex else "gemini"
     note = retirement_note(name, provider, model)
     return Backend(
-        engine=GeminiEngine(lambda: _client(api_base, api_key, timeout, vertex), model, safety),
+        engine=GeminiEngine(lambda: _client(api_base, api_key, asked.timeout, vertex), model, safety),
         endpoint=api_base or "",
         provider="google-genai",
         price=find_price(provider, model),
-        pinned=None if accept_model_version else model,
+        pinned=None if asked.accept_model_version else model,
         response_schema=True,
         reasoning=True,
         params=frozenset({"temperature", "max_tokens", "response_format", "reasoning_effort", "seed"}),
-        settings={"safety": safety, "any_version": str(accept_model_version)},
+        settings={"safety": safety, "any_version": str(asked.accept_model_version)},
         notes=(note,) if note else (),
     )
 
@@ -124,8 +120,10 @@ class GeminiEngine:
         }
         if asked.response_format:
             config["response_mime_type"] = "application/json"
-            # Not response_schema: that one refuses the additionalProperties in DSPy's schemas (python-genai #1815).
-            config["response_json_schema"] = asked.response_format.get("schema")
+            # Not response_json_schema: endpoints that serve Gemini in batches take it and ignore it. This one refuses
+            # the additionalProperties in DSPy's schemas (python-genai #1815), so it gets a plainer one.
+            schema = asked.response_format.get("schema")
+            config["response_schema"] = plain_schema(schema, schema.get("$defs", {})) if schema else None
         contents = [
             {"role": "model" if role == "assistant" else "user", "parts": [{"text": text}]}
             for role, text in parts
@@ -133,6 +131,22 @@ class GeminiEngine:
         ]
         given = {key: value for key, value in config.items() if value is not None}
         return {"model": self._model, "contents": contents, "config": types.GenerateContentConfig(**given)}
+
+
+def plain_schema(schema: Any, defs: Mapping[str, Any]) -> Any:
+    """A JSON schema in the subset that Gemini's `response_schema` takes: references written out, nothing it refuses."""
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return plain_schema(defs.get(schema["$ref"].rsplit("/", 1)[-1], {}), defs)
+    kept = {key: schema[key] for key in SCHEMA_KEYS if key in schema}
+    if "properties" in schema:
+        kept["properties"] = {name: plain_schema(field, defs) for name, field in schema["properties"].items()}
+    if "items" in schema:
+        kept["items"] = plain_schema(schema["items"], defs)
+    if "anyOf" in schema:
+        kept["anyOf"] = [plain_schema(option, defs) for option in schema["anyOf"]]
+    return kept
 
 
 def thinking(model: str, effort: str) -> dict[str, Any]:
@@ -219,6 +233,8 @@ def _need_project(name: str) -> None:
 def _api_error(exc: Any) -> lm15.LM15Error:
     """google-genai's error as the lm15 error with the same meaning, which decides whether DSPy tries again."""
     text = exc.message or str(exc.status)
+    if exc.code == 429 and (quota := _quota_of_the_day(exc)):
+        text = f"{text} ({quota})"
     told = {"provider": "gemini", "provider_code": exc.status, "status": exc.code, "retry_after": _retry_after(exc)}
     if exc.code == 429:
         return lm15.RateLimitError(text, **told)
@@ -237,14 +253,22 @@ def _api_error(exc: Any) -> lm15.LM15Error:
 
 def _retry_after(exc: Any) -> float | None:
     """Seconds from the Retry-After header, or from the RetryInfo in the error's body."""
-    from dspy.clients._http import retry_after_seconds
-
     header = retry_after_seconds((getattr(exc.response, "headers", None) or {}).get("retry-after"))
     if header is not None:
         return float(header)
-    details = exc.details if isinstance(exc.details, dict) else {}
-    for item in (details.get("error") or {}).get("details") or []:
+    for item in _details(exc):
         delay = str(item.get("retryDelay", ""))
         if re.fullmatch(r"\d+(\.\d+)?s", delay):
             return float(delay[:-1])
     return None
+
+
+def _quota_of_the_day(exc: Any) -> str | None:
+    """The quota of a day that is spent; the error's own words are the same as for that of a minute."""
+    violated = [str(v.get("quotaId", "")) for item in _details(exc) for v in item.get("violations") or ()]
+    return next((quota for quota in violated if "PerDay" in quota), None)
+
+
+def _details(exc: Any) -> list[dict[str, Any]]:
+    details = exc.details if isinstance(exc.details, dict) else {}
+    return [item for item in (details.get("error") or {}).get("details") or () if isinstance(item, dict)]

@@ -12,8 +12,9 @@ from typing import Any
 
 from dspy import lm15
 
-from archehr.program.lm.metered import FREE, Backend, prompt_parts
+from archehr.program.lm.backend import Backend, in_process, prompt_parts
 from archehr.program.lm.policy import LMConfigError
+from archehr.program.lm.settings import LMSettings
 
 # Holds a window of 24,000 characters, the instructions and a few demos; a model's own maximum can be more than the
 # machine's memory.
@@ -22,8 +23,9 @@ CONTEXT = 16384
 REPLY = 4096
 
 
-def gguf_backend(path: Path, context: int | None, threads: int | None) -> Backend:
-    """The engine for the model file at `path`, with `context` tokens and `threads`; it is loaded at the first call."""
+def backend(asked: LMSettings) -> Backend:
+    """The engine for the model file named, with `context` tokens and `threads`; it is loaded at the first call."""
+    path, context = Path(asked.name.removeprefix("gguf:")), asked.context or CONTEXT
     try:
         with path.open("rb") as file:
             magic, size, written = file.read(4), path.stat().st_size, path.stat().st_mtime_ns
@@ -35,19 +37,18 @@ def gguf_backend(path: Path, context: int | None, threads: int | None) -> Backen
         import xllamacpp  # noqa: F401
     except ImportError:
         raise LMConfigError("gguf: needs xllamacpp; pip install '.[gguf]' in the clone") from None
-    return Backend(
-        engine=GgufEngine(path, context or CONTEXT, threads),
-        endpoint=None,
-        price=FREE,
-        response_schema=True,
+    return in_process(
+        GgufEngine(path, context, asked.threads),
         reasoning=True,
-        params=frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"}),
-        settings={"context": str(context or CONTEXT), "file": f"{size}-{written}"},
+        settings={"context": str(context), "file": f"{size}-{written}"},
     )
 
 
 class GgufEngine:
     """One reply at a time: the cores are shared anyway, and every slot more would split the context."""
+
+    supports_response_schema = True
+    supported_params = frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"})
 
     def __init__(self, path: Path, context: int, threads: int | None) -> None:
         self._path = path

@@ -18,9 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from dspy import lm15
 
+from archehr.program.lm.backend import Backend, in_process, prompt_parts
 from archehr.program.lm.engines.neighbours import Array, Neighbours, Rarity, line_features, pair_features, words
 from archehr.program.lm.engines.prompt_reader import Demo, Inputs, Prompt, read_prompt
-from archehr.program.lm.metered import prompt_parts
+from archehr.program.lm.settings import LMSettings
 
 TAGGED = re.compile(r"^\[([^\]\s*]+)\] ?(.*)$", re.MULTILINE)  # no *, for de-identified dates are [**...**]
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
@@ -28,6 +29,11 @@ ASIDE = re.compile(r"\s*\([^()]*\)")
 DEFAULT_LIMIT = 75  # words, where neither the prompt nor a demo says
 
 Lines = list[tuple[str, str]]  # (id, text)
+
+
+def backend(asked: LMSettings) -> Backend:
+    """The engine; it has no settings."""
+    return in_process(KnnEngine())
 
 
 class KnnEngine:

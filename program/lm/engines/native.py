@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, replace
 
 import dspy
 from dspy import lm15
-from dspy._vendor.lm15.registry import lookup
-from dspy._vendor.lm15.transports import StdlibTransport
-from dspy.clients.engines import LiteLLMEngine, LM15Engine
 
-from archehr.program.lm.metered import Backend, Engine
+from archehr.program.lm._dspy import LiteLLMEngine, LM15Engine, StdlibTransport, lookup
+from archehr.program.lm.backend import Backend, Engine
 from archehr.program.lm.policy import LMConfigError, is_loopback, refuse_remote, without_userinfo
 from archehr.program.lm.prices import find_price, refuses_temperature, retirement_note
+from archehr.program.lm.settings import LMSettings
 
 # Servers that take a JSON schema with every model, which the snapshot of models cannot know.
 SCHEMA_SERVERS = {"ollama", "vllm", "sglang"}
+# Where the name asked for is one that the user gave, so that any model may stand behind it.
+BY_DEPLOYMENT = {"azure", "azure-openai", "azure_ai", "sagemaker", "watsonx"}
 COMPATIBLE = "openai-compatible"  # our lm15 provider for whatever --api-base points at
 
 
@@ -32,54 +32,46 @@ class _Renamed:
         return self.engine.complete(replace(request, model=self.model))
 
 
-class _Compatible:
-    """A server of which only the address is known. If it refuses the JSON schema it is not sent another one: the
-    prompt asks for JSON as well."""
-
-    def __init__(self, engine: Engine, model: str) -> None:
-        self._engine = _Renamed(engine, model)
-        self._takes_schema = True
+class _Compatible(_Renamed):
+    """A server of which only the address is known."""
 
     def complete(self, request: lm15.Request) -> lm15.Response:
-        if not self._takes_schema:
-            request = replace(request, config=replace(request.config, response_format=None))
         try:
-            return self._engine.complete(request)
+            return super().complete(request)
         except lm15.InvalidRequestError as exc:
-            if exc.status == 404:  # no later call will fare better, and the run is to stop on it
-                raise lm15.UnsupportedModelError(
-                    f"{exc.message} (HTTP 404: is the model served there, and does --api-base end in /v1?)",
-                    provider=COMPATIBLE,
-                    status=404,
-                ) from exc
-            if request.config.response_format is None or not re.search("response_format|json_schema", exc.message):
+            if exc.status != 404:
                 raise
-            self._takes_schema = False
-            # A transient error, so that DSPy tries again and the ledger counts a retry.
-            raise lm15.ServerError("the server takes no JSON schema", provider=COMPATIBLE) from exc
+            # No later call will fare better, and the run is to stop on it.
+            raise lm15.UnsupportedModelError(
+                f"{exc.message} (HTTP 404: is the model served there, and does --api-base end in /v1?)",
+                provider=COMPATIBLE,
+                status=404,
+            ) from exc
 
 
-def native_backend(name: str, api_base: str | None, api_key: str | None, timeout: float, local_only: bool) -> Backend:
-    """The engine for `name`: a provider DSPy knows, else the OpenAI-compatible server at `api_base`, else litellm."""
+def backend(asked: LMSettings) -> Backend:
+    """A provider DSPy knows, else the OpenAI-compatible server at `api_base`, else litellm."""
+    name = asked.name
     try:
         route = LM15Engine(lm15.RouterConfig(env={})).resolve(name)
     except (lm15.UnknownModelError, lm15.UnsupportedFeatureError, lm15.AmbiguousModelError):
         route = None
     provider = route.provider.removesuffix("-chat") if route is not None else ""
-    api_base = api_base or _environment_base(name.partition("/")[0], provider)
+    api_base = asked.api_base or _environment_base(name.partition("/")[0], provider)
     if api_base and (route is None or route.provider == "openai-chat") and not _is_openai(api_base):
-        if local_only:
+        if asked.local_only:
             refuse_remote(name, api_base)
-        return _compatible_backend(route.model if route else name, api_base.rstrip("/"), api_key, timeout)
+        return _compatible_backend(route.model if route else name, api_base.rstrip("/"), asked)
     if route is None:
-        if local_only:
+        if asked.local_only:
             refuse_remote(name, "")
-        return _litellm_backend(name, api_key, timeout)
-    return _provider_backend(name, route, api_base, api_key, timeout, local_only)
+        return _litellm_backend(asked)
+    return _provider_backend(route, api_base, asked)
 
 
-def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout: float) -> Backend:
+def _compatible_backend(model: str, api_base: str, asked: LMSettings) -> Backend:
     """vLLM, llama.cpp's server, Ollama, LM Studio, SGLang, a gateway: max_tokens and JSON schema in OpenAI's form."""
+    api_key = asked.api_key
     if api_key is None and not is_loopback(api_base):
         api_key = os.environ.get("OPENAI_API_KEY")  # a program on this machine does not get the account's key
     provider = lm15.ProviderDefinition.chat(
@@ -91,12 +83,13 @@ def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout:
     config = lm15.RouterConfig(
         providers=(provider,),
         api_keys={COMPATIBLE: api_key} if api_key else None,
-        transport=_transport(api_base, timeout),
+        transport=_transport(api_base, asked.timeout),
     )
     return Backend(
         engine=_Compatible(LM15Engine(config), f"{COMPATIBLE}:{model}"),
         endpoint=api_base,
         provider=COMPATIBLE,
+        pinned=None if asked.accept_model_version else model,
         response_schema=True,
         reasoning=True,
         temperature=not refuses_temperature(COMPATIBLE, model),
@@ -104,12 +97,11 @@ def _compatible_backend(model: str, api_base: str, api_key: str | None, timeout:
     )
 
 
-def _provider_backend(
-    name: str, route: lm15.Resolution, api_base: str | None, api_key: str | None, timeout: float, local_only: bool
-) -> Backend:
+def _provider_backend(route: lm15.Resolution, api_base: str | None, asked: LMSettings) -> Backend:
+    name, api_key = asked.name, asked.api_key
     known = lookup(route.provider)
     endpoint = api_base or (known.access.base_url if known and not known.hosted else None) or ""
-    if local_only:
+    if asked.local_only:
         refuse_remote(name, endpoint)
     keys = known.access.env_keys if known and not known.hosted else ()
     if keys and not api_key and not any(os.environ.get(key) for key in keys):
@@ -117,7 +109,7 @@ def _provider_backend(
     config = lm15.RouterConfig(
         api_keys={route.provider: api_key} if api_key else None,
         base_urls={route.provider: endpoint} if api_base else None,
-        transport=_transport(endpoint, timeout),
+        transport=_transport(endpoint, asked.timeout),
     )
     hints = dspy.LM(name, engine="lm15")  # asked for what the model can do, never called
     params = set(hints.supported_params)
@@ -128,6 +120,7 @@ def _provider_backend(
         endpoint=endpoint,
         provider=route.provider,
         price=find_price(route.provider, route.model),
+        pinned=None if asked.accept_model_version or route.provider in BY_DEPLOYMENT else route.model,
         response_schema=hints.supports_response_schema or route.provider in SCHEMA_SERVERS,
         reasoning=hints.supports_reasoning,
         temperature=not refuses_temperature(route.provider, route.model),
@@ -136,9 +129,10 @@ def _provider_backend(
     )
 
 
-def _litellm_backend(name: str, api_key: str | None, timeout: float) -> Backend:
+def _litellm_backend(asked: LMSettings) -> Backend:
     import litellm  # seconds; only for the names that nothing else knows
 
+    name = asked.name
     litellm.suppress_debug_info = True
     try:
         model, provider, _, _ = litellm.get_llm_provider(name)
@@ -147,12 +141,13 @@ def _litellm_backend(name: str, api_key: str | None, timeout: float) -> Backend:
             f"unknown LM {name!r}: write PROVIDER/MODEL (gemini/gemini-flash-latest, openai/gpt-5, ollama/qwen3), "
             "or give --api-base for an OpenAI-compatible server, or gguf:PATH, replay:FILE, knn"
         ) from None
-    options = {"api_key": api_key} if api_key else {}
+    options = {"api_key": asked.api_key} if asked.api_key else {}
     return Backend(
-        engine=LiteLLMEngine(timeout=timeout, **options),
+        engine=LiteLLMEngine(timeout=asked.timeout, **options),
         endpoint="",
         provider=provider,
         price=find_price(provider, model),
+        pinned=None if asked.accept_model_version or provider in BY_DEPLOYMENT else model,
         response_schema=bool(litellm.supports_response_schema(model=model, custom_llm_provider=provider)),
         params=frozenset(litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ()),
         notes=(f"{name} is reached through litellm: DSPy has no engine of its own for it",),

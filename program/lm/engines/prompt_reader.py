@@ -10,7 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*$", re.MULTILINE)
-CLOSING_REQUEST = re.compile(r"\n\nRespond with (?:a JSON object|the corresponding output fields)[^\n]*\s*\Z")
+CLOSING_REQUEST = re.compile(
+    r"\n\nRespond with (?:a JSON object|the corresponding output fields)[^\n]*"
+    r"(?:\n\nYour last reply was refused: [^\n]*)?\s*\Z"
+)
 LIMIT = re.compile(r"[Aa]t most (\d+) words")
 
 Inputs = tuple[tuple[str, str], ...]  # (field, text), in the prompt's order; hashable

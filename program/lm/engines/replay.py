@@ -10,9 +10,10 @@ from typing import Any
 
 from dspy import lm15
 
+from archehr.program.lm.backend import Backend, in_process, prompt_parts
 from archehr.program.lm.ledger import where
-from archehr.program.lm.metered import FREE, Backend, prompt_parts
 from archehr.program.lm.policy import LMConfigError
+from archehr.program.lm.settings import LMSettings
 
 Parts = tuple[tuple[str, str], ...]  # (role, text) of every message: what a reply is found by
 
@@ -59,22 +60,18 @@ class Recorder:
             file.write(line)
 
 
-def replay_backend(path: Path) -> Backend:
-    """The engine that answers from the recording at `path`."""
-    return Backend(
-        engine=ReplayEngine(path),
-        endpoint=None,
-        price=FREE,
-        response_schema=True,
-        params=frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"}),
-        reasoning=True,
-    )
+def backend(asked: LMSettings) -> Backend:
+    """The engine that answers from the recording named."""
+    return in_process(ReplayEngine(Path(asked.name.removeprefix("replay:"))), reasoning=True)
 
 
 class ReplayEngine:
     """Answers a prompt it has seen, word for word, as it was answered then; any other prompt is an error that says
     where it departs from the recording. A prompt recorded more than once gets its replies in turn, then the last.
     """
+
+    supports_response_schema = True
+    supported_params = frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"})
 
     def __init__(self, path: Path) -> None:
         self._path = path

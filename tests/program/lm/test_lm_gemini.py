@@ -147,7 +147,7 @@ def test_what_is_sent(waits: list[float]) -> None:
     assert sent.path == "/v1beta/models/gemini-3.8-flash:generateContent"
     assert sent.headers["x-goog-api-key"] == "stub-key"
     assert (config["temperature"], config["seed"], config["maxOutputTokens"]) == (0.1, 11, 900)
-    assert config["responseJsonSchema"]["properties"]["scores"]["type"] == "array"
+    assert config["responseSchema"]["properties"]["scores"]["type"] == "ARRAY"
     assert config["thinkingConfig"] == {"thinking_level": "MEDIUM"}
     assert {s["threshold"] for s in sent.body["safetySettings"]} == {"BLOCK_NONE"}
     assert len(sent.body["safetySettings"]) == 4

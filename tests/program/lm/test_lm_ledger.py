@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from archehr.program.lm import Budget, BudgetExceeded, Ledger, LMConfigError, at, budget_error, make_lm
 from archehr.program.lm.ledger import Need, Price, Tokens
-from archehr.program.lm.metered import tokens_of
+from archehr.program.lm.wire.replies import tokens_of
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import Reply, StubServer
 

@@ -13,8 +13,8 @@ import pytest
 
 from archehr.data.case import DataError
 from archehr.program.lm import Budget, LMConfigError, accepts_temperature, configure_cache, is_hosted, make_lm
-from archehr.program.lm.metered import is_version_of
 from archehr.program.lm.prices import find_price, retirement_note
+from archehr.program.lm.wire.model_names import is_version_of
 from tests.fake_lm import fake_lm
 from tests.stub_server import Received, Reply, StubServer
 
@@ -204,11 +204,33 @@ def test_a_setting_that_the_model_does_not_take_is_left_out_and_said() -> None:
 def test_prices_and_retirement_come_from_the_snapshot() -> None:
     assert find_price("gemini", "gemini-2.5-pro").output == 10
     assert find_price("openai-compatible", "no-such-model") is None
+    assert find_price("gemini", "gemini-2.5-pro").cached_from == 2048
     note = retirement_note("gemini/gemini-2.5-pro", "gemini", "gemini-2.5-pro", date(2026, 9, 1))
     assert "is to be switched off on 2026-10-20" in note
     assert "was to be" in retirement_note("x", "vertex", "gemini-2.5-pro", date(2026, 10, 21))
     assert retirement_note("x", "vertex", "gemini-2.5-pro", date(2026, 8, 20)) is None
     assert retirement_note("x", "gemini", "gemini-3.8-flash", date(2026, 11, 30)) is None
+
+
+@pytest.mark.parametrize("provider", ["gemini", "vertex"])
+def test_a_price_that_ends_is_told_by_the_day(provider: str) -> None:
+    old, new = (find_price(provider, "gemini-3.8-flash", day) for day in (date(2026, 12, 31), date(2027, 1, 1)))
+    assert (old.input, old.output, old.cached, old.until) == (0.75, 3.75, 0.075, date(2026, 12, 31))
+    assert (new.input, new.output, new.until) == (1.5, 7.5, None)
+    assert old.cached_from == new.cached_from == 4096
+
+
+def test_max_cost_counts_by_the_price_of_the_day(monkeypatch: pytest.MonkeyPatch, ask) -> None:
+    class January(date):
+        @classmethod
+        def today(cls) -> date:
+            return date(2027, 1, 2)
+
+    monkeypatch.setattr("archehr.program.lm.prices.date", January)
+    with StubServer(lambda received: Reply(YES, tokens_in=1000, tokens_out=100)) as server:
+        lm = make_lm("gemini/gemini-3.8-flash", api_base=server.gemini, api_key="k", budget=Budget(max_cost=1))
+        ask(lm)
+    assert lm.ledger.totals()["cost"] == pytest.approx((1000 * 1.5 + 100 * 7.5) / 1e6)
 
 
 def test_what_counts_as_a_version_of_a_model() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archehr.program.lm import Budget, LMConfigError, is_hosted, is_loopback, make_lm
-from archehr.program.lm.metered import safe_message
+from archehr.program.lm.wire.errors import safe_message
 from tests.fake_lm import fake_lm
 from tests.stub_server import Reply, StubServer
 

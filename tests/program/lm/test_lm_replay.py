@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from archehr.program.lm import LMConfigError, at, make_lm
-from archehr.program.lm.engines.replay import Recorder, replay_backend
+from archehr.program.lm.engines.replay import Recorder, ReplayEngine
 from tests.fake_lm import fake_lm
 
 
@@ -89,7 +89,7 @@ def test_the_place_of_the_difference_is_right(tmp_path: Path) -> None:
     recorder = Recorder(path)
     recorder.append(request("abc", "defgh"), reply)
     recorder.append(request("abc", "dxx"), reply)
-    engine = replay_backend(path).engine
+    engine = ReplayEngine(path)
     with pytest.raises(lm15.ConfigurationError, match=r"message 3 \(user\) departs from the recording at character 4"):
         engine.complete(request("abc", "def-h"))
     with pytest.raises(lm15.ConfigurationError, match=r"message 3 \(missing\)"):
@@ -119,7 +119,7 @@ def test_any_text_survives_the_file(tmp_path: Path, system: str, prompt: str, re
     Recorder(path).append(
         request, lm15.Response(id=None, model="m", message=message, finish_reason="stop", usage=usage)
     )
-    assert replay_backend(path).engine.complete(request).message.text == reply
+    assert ReplayEngine(path).complete(request).message.text == reply
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, content: bytes)
     path = tmp_path / "broken.jsonl"
     path.write_bytes(content)
     try:
-        replay_backend(path)
+        ReplayEngine(path)
     except LMConfigError as exc:
         assert "\n" not in str(exc)
     else:
