@@ -26,6 +26,7 @@ NOTICES = {
     "empty": "nothing was found",
     "repaired": "the reply was repaired",
     "not_answered": "the note does not answer the question",
+    "language": "the note does not look English, which is all that the stages without an LM read",
 }
 SUBTASK_4 = {
     "given": "the links of the clinician's answer sentences, which the data gives",

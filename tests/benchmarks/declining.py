@@ -13,8 +13,9 @@ from archehr.data.dataset import read_cases
 from archehr.program.extractive import answerable
 from archehr.program.extractive.answerable import AnswerableModel, askings
 
-CUTS = (0.02, 0.05, 0.08, 0.10, answerable.CUT, 0.20, 0.30, 0.50)
-KINDS = ("the whole message", "the clinician's question alone")
+CUTS = (0.02, 0.05, 0.08, 0.10, 0.15, 0.20, 0.30, 0.50)
+# How a question is asked, and the program's cut for it.
+KINDS = {"the whole message": answerable.CUT, "the clinician's question alone": answerable.CUT_ALONE}
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Pair:
 
 def pairs(asker: Case, kind: str, notes: Sequence[Case], model: AnswerableModel) -> Iterator[Pair]:
     """`asker`'s question put to its own note and to those of other specialties."""
-    question, message = askings(asker)[KINDS.index(kind)]
+    question, message = askings(asker)[list(KINDS).index(kind)]
     for case in notes:
         if case is asker or case.specialty != asker.specialty:
             yield Pair(asker.id, case.id, model.chance(question, message, [s.text for s in case.sentences]))
@@ -41,14 +42,14 @@ def declined(found: Sequence[Pair], cut: float) -> tuple[float, float]:
     return sum(true) / len(true), sum(crossed) / len(crossed)
 
 
-def print_curve(found: Sequence[Pair]) -> None:
+def print_curve(found: Sequence[Pair], own_cut: float) -> None:
     """Risk is the share of crossed pairs among those answered, as if both kinds were as many."""
     print("     cut  true declined  crossed declined  coverage   risk")
     for cut in CUTS:
         true, crossed = declined(found, cut)
         answered = (1 - true + 1 - crossed) / 2
         risk = (1 - crossed) / 2 / answered if answered else 0.0
-        mark = "  <- the program's" if cut == answerable.CUT else ""
+        mark = "  <- the program's" if cut == own_cut else ""
         print(
             f"    {cut:4.2f}{100 * true:13.1f} %{100 * crossed:16.1f} %{100 * answered:8.1f} %{100 * risk:5.1f} %{mark}"
         )
@@ -58,12 +59,12 @@ def main() -> None:
     dev, test = read_cases("sample/dev"), read_cases("sample/test")
     model = answerable.fit(dev)
     without = {case.id: answerable.fit([c for c in dev if c is not case]) for case in dev}
-    for kind in KINDS:
+    for kind, cut in KINDS.items():
         print(f"asked as {kind}")
         print("  sample/dev, each question by a model fitted without it and its note")
-        print_curve([p for case in dev for p in pairs(case, kind, dev, without[case.id])])
+        print_curve([p for case in dev for p in pairs(case, kind, dev, without[case.id])], cut)
         print("  sample/test, by the model fitted on sample/dev")
-        print_curve([p for case in test for p in pairs(case, kind, test, model)])
+        print_curve([p for case in test for p in pairs(case, kind, test, model)], cut)
 
 
 if __name__ == "__main__":
