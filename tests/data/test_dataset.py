@@ -14,7 +14,7 @@ from archehr.data import readers
 from archehr.data.case import DataError, Sentence
 from archehr.data.dataset import Dataset, case_sha256, data_sha256, read_cases, read_dataset
 from archehr.data.files import shipped_sample
-from archehr.data.readers.reader import Reader, ReadOptions
+from archehr.data.reading.reader import Reader, ReadOptions
 from archehr.program.prompts.program_file import fitted_on
 from tests.conftest import Ran
 
@@ -94,7 +94,7 @@ def test_where_a_sentence_stands_does_not_change_the_hash() -> None:
 
 LOUD = """
 from archehr.data.case import Case
-from archehr.data.readers.reader import Reader
+from archehr.data.reading.reader import Reader
 
 def cases(reading):
     for number, line in enumerate(reading.path.read_text().splitlines(), 1):
