@@ -69,6 +69,20 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """One note of a case: `Case.note[start:end]`. `date` is ISO 8601 as the source has it, `type` its code of the kind
+    of note (LOINC in FHIR), `url` where it is (DocumentReference/2, a file)."""
+
+    id: str
+    start: int
+    end: int
+    date: str | None = None
+    title: str | None = None
+    type: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A patient's question and the note to answer it from. Only `id` is always there: the public subtask-1 file,
     for one, has narratives and nothing else, so a stage that lacks its input must say so."""
@@ -82,6 +96,17 @@ class Case:
     sentences: tuple[Sentence, ...] = ()
     answer_sentences: tuple[AnswerSentence, ...] = ()
     gold: Gold | None = field(default=None)
+    documents: tuple[Document, ...] = ()
+    patient: str | None = None  # by the source's own id, where it says whose the notes are
+
+    def document_of(self, sentence_id: str) -> Document | None:
+        """The note a sentence stands in, where the case knows its notes: ids are "note:sentence" if it has several."""
+        if len(self.documents) < 2:
+            return self.documents[0] if self.documents else None
+        number = sentence_id.partition(":")[0]
+        return (
+            self.documents[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(self.documents) else None
+        )
 
     def __repr__(self) -> str:
         """Without the texts: DSPy logs the examples that failed, and notes do not belong in a log."""

@@ -14,8 +14,8 @@ from typing import Any
 from archehr.data.case import Case, DataError, shown_id, shown_ids
 from archehr.data.files import is_shipped, located, names_sample
 from archehr.data.key import read_key, with_gold
-from archehr.data.readers import reader_of, what_data_is
-from archehr.data.readers.reader import Reader, Reading, ReadOptions
+from archehr.data.readers import all_readers, frame_reader, reader_of, what_data_is
+from archehr.data.reading.reader import Reader, Reading, ReadOptions
 from archehr.data.splitter import split_note
 
 _LONGEST_RANGE = 10_000
@@ -55,30 +55,68 @@ class Dataset:
         return replace(self, cases=chosen, chosen_from=self.chosen_from or self.cases)
 
 
-def read_dataset(path: str | Path, key: str | Path | None = None, options: ReadOptions | None = None) -> Dataset:
+def read_dataset(source: Any, key: str | Path | None = None, options: ReadOptions | None = None) -> Dataset:
     """DATA, told apart by content (archehr.data.readers), with the gold of `key` or of the key beside it.
 
-    `path` may be "sample/dev" or "sample/test", shipped with the package; a real path of that name wins, and a note
-    says so. Raises DataError: one line naming file, case, element and remedy.
+    `source` is a path or a pandas frame with a case a row. It may be "sample/dev" or "sample/test", shipped with the
+    package; a real path of that name wins, and a note says so. Raises DataError: one line naming file, case, element
+    and remedy.
     """
-    reading, reader = _opened(Path(path), options or ReadOptions())
+    reading, reader = _opened(source, options or ReadOptions())
     key_path = Path(key) if key is not None else reader.find_key(reading.path)
     cases = tuple(_with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
-    return Dataset(cases, *_names(Path(path), reading.path, reader), key_path, tuple(reading.notes))
+    notes = (*reading.notes, *_left_out(reading))
+    if not cases:
+        raise DataError("; ".join((f"{reading.path}: no case in it", *notes)))
+    return Dataset(cases, *_names(reading, reader), key_path, notes)
 
 
-def read_cases(path: str | Path, key: str | Path | None = None, *, notes: list[str] | None = None) -> list[Case]:
+def read_cases(
+    source: Any,
+    key: str | Path | None = None,
+    *,
+    notes: list[str] | None = None,
+    options: ReadOptions | None = None,
+) -> list[Case]:
     """The cases of `read_dataset`, in file order; what it notes is appended to `notes`."""
-    data = read_dataset(path, key)
+    data = read_dataset(source, key, options)
     if notes is not None:
         notes.extend(data.notes)
     return list(data.cases)
 
 
-def _opened(path: Path, options: ReadOptions) -> tuple[Reading, Reader]:
+def iter_cases(source: Any, options: ReadOptions | None = None, *, notes: list[str] | None = None) -> Iterator[Case]:
+    """The cases of a source one at a time, without a key: of a table no more than a few rows are in memory at once.
+
+    What should be told of the reading is appended to `notes`.
+    """
+    reading, reader = _opened(source, options or ReadOptions())
+    yield from _with_sentences(_cases(reader, reading), reading)
+    if notes is not None:
+        notes.extend([*reading.notes, *_left_out(reading)])
+
+
+_LISTED = 20
+
+
+def _left_out(reading: Reading) -> Iterator[str]:
+    """What --skip-bad left out: how many, and the first of them."""
+    if reading.skipped:
+        yield f"{len(reading.skipped)} left out by --skip-bad:"
+        yield from (f"  {line}" for line in list(reading.skipped)[:_LISTED])
+    if len(reading.skipped) > _LISTED:
+        yield f"  and {len(reading.skipped) - _LISTED} more"
+
+
+def _opened(source: Any, options: ReadOptions) -> tuple[Reading, Reader]:
+    if hasattr(source, "itertuples"):
+        return Reading(Path("the frame"), options), frame_reader(source)
+    path = Path(source)
     real = located(path)
     if not real.exists():
-        raise DataError(f"{path}: no such file or folder; DATA is {what_data_is()}; or sample/dev, sample/test")
+        raise DataError(
+            f"{path}: no such file or folder; DATA is {what_data_is(all_readers())}; or sample/dev, sample/test"
+        )
     reading = Reading(real, options)
     if not _hides_a_sample(path):
         return reading, reader_of(real, options)
@@ -93,7 +131,8 @@ def _cases(reader: Reader, reading: Reading) -> Iterator[Case]:
     seen: set[str] = set()
     for case in reader.cases(reading):
         if case.id in seen:
-            raise DataError(f"{reading.path}: case {shown_id(case.id)} stands twice; remove or renumber one")
+            reading.bad(DataError(f"{reading.path}: case {shown_id(case.id)} stands twice; remove or renumber one"))
+            continue
         seen.add(case.id)
         yield case
 
@@ -122,11 +161,12 @@ def _hides_a_sample(path: Path) -> bool:
     return names_sample(path) and path.exists() and not is_shipped(path)
 
 
-def _names(path: Path, real: Path, reader: Reader) -> tuple[str, str]:
+def _names(reading: Reading, reader: Reader) -> tuple[str, str]:
     """Name and title: those of a shipped sample are its alone, so that nothing else is taken for it."""
-    if is_shipped(real):
-        return f"sample/{real.name}", f"sample-{real.name}"
-    return f"./{path}" if path.parts[:1] == ("sample",) else str(path), reader.title(real.resolve())
+    path = reading.path
+    if is_shipped(path):
+        return f"sample/{path.name}", f"sample-{path.name}"
+    return f"./{path}" if path.parts[:1] == ("sample",) else str(path), reader.title(path.resolve())
 
 
 def select_cases(cases: Sequence[Case], wanted: str | None) -> list[Case]:
@@ -175,8 +215,8 @@ def case_sha256(cases: Iterable[Case]) -> list[str]:
 
 
 def _seen(case: Case) -> dict[str, Any]:
-    """A case as it is hashed. Where a sentence stands in its source is left out: it changes no prompt."""
+    """A case as it is hashed. Where a sentence and a note stand in the source is left out: it changes no prompt."""
     seen = asdict(case)
-    del seen["gold"]
+    del seen["gold"], seen["documents"], seen["patient"]
     seen["sentences"] = [{"id": s.id, "text": s.text, "paragraph_id": s.paragraph_id} for s in case.sentences]
     return seen

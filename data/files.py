@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -17,7 +18,7 @@ SAMPLES = Path(__file__).parent / "sample"
 
 
 LAYOUT = " \t\r\n\f\v"  # stripped around a text; a non-breaking space is the text's own
-_HEAD = 4096  # bytes, enough to tell what a file is
+_HEAD = 65_536  # bytes, enough to tell what a file is
 
 
 def shipped_sample(name: str) -> Path:
@@ -40,15 +41,21 @@ def located(path: Path) -> Path:
     return SAMPLES / Path(*path.parts[1:]) if names_sample(path) and not path.exists() else path
 
 
-def head_of(path: Path) -> bytes:
-    """The first bytes of a file, none of a folder. Raises DataError."""
+def unpacked_head(path: Path) -> bytes:
+    """The first bytes of a file, unpacked where gzip packed it; none of a folder. Raises DataError."""
     if path.is_dir():
         return b""
     try:
         with path.open("rb") as stream:
-            return stream.read(_HEAD)
+            head = stream.read(_HEAD)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from error
+    if not head.startswith(b"\x1f\x8b"):
+        return head
+    try:
+        return zlib.decompressobj(31).decompress(head, _HEAD)
+    except zlib.error as error:
+        raise DataError(f"{path}: not a whole gzip file; get a complete copy") from error
 
 
 def decoded_head(head: bytes) -> str:
@@ -112,13 +119,13 @@ def read_xml(path: Path) -> Element:
     return root
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace the file `path` by `text`, readable by its owner alone, whole or not at all. Raises DataError."""
+def write_private(path: Path, content: str | bytes) -> None:
+    """Replace the file `path` by `content`, readable by its owner alone, whole or not at all. Raises DataError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-            out.write(text)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
         temporary.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -1,31 +1,60 @@
-"""Reads a clinical note and a patient's message from text files, as one Case."""
+"""One message and one note, or one patient's notes, as a case: what `archehr ask` answers."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from archehr.data.case import Case, DataError
-from archehr.data.splitter import split_note
+from archehr.data.case import Case, DataError, shown_id, shown_ids
+from archehr.data.dataset import iter_cases
+from archehr.data.readers import is_source
+from archehr.data.reading.building import Message, Note, case_of_notes
+from archehr.data.reading.reader import ReadOptions
+from archehr.data.reading.texts import read_text
 
-_MOST_FOREIGN = 0.3  # of the characters of a text that is not binary
 
+def read_note(
+    path: Path,
+    message: str,
+    *,
+    question: str | None = None,
+    case_id: str | None = None,
+    options: ReadOptions | None = None,
+    notes: list[str] | None = None,
+) -> Case:
+    """The case of one message and the notes in `path`: a text, HTML, RTF, PDF or DOCX file, or any source that
+    `read_dataset` takes, of which `case_id` names the case where there are several.
 
-def case_of(note: Path, message: str, question: str | None = None, *, notes: list[str] | None = None) -> Case:
-    """One case from a note's text file and a patient's message (its text, or a file holding it).
-
-    What had to be done to read them (an encoding guessed) is appended to `notes`. Raises DataError.
+    `message` is the patient's words or a file that holds them. What had to be done to read them (an encoding guessed)
+    is appended to `notes`. Raises DataError.
     """
     told = notes if notes is not None else []
-    text = _read_text(note, told)
-    sentences = split_note(text)
-    if not sentences:
-        raise DataError(f"{note}: the note is empty; it should hold the note's text")
-    narrative = (_read_text(Path(message), told) if _is_file(message) else message).replace("\r\n", "\n").strip()
-    if not narrative:
+    words = message_text(message, told)
+    options = replace(options or ReadOptions(), message=words)
+    if options.format is None and not is_source(path):
+        note = Note(path.stem, read_text(path, options.max_bytes, told.append))
+        return case_of_notes(Message(words, path.stem, question), [note])
+    found: dict[str, Case] = {}
+    for case in iter_cases(path, options, notes=told):
+        if case_id in (None, case.id):
+            found[case.id] = case
+    if not found:
+        raise DataError(f"{path}: holds {f'no case {shown_id(case_id)}' if case_id else 'no note that can be read'}")
+    if len(found) > 1:
+        raise DataError(f"{path}: holds {len(found)} cases; name one by --case (they are {shown_ids(found)})")
+    (case,) = found.values()
+    asked = replace(case, narrative=words, question_phrases=(), answer_sentences=(), gold=None)
+    return replace(asked, clinician_question=question) if question else asked
+
+
+def message_text(message: str, notes: list[str]) -> str:
+    """The patient's words, given as they are or as a file that holds them. Raises DataError."""
+    words = (_file_text(Path(message), notes) if _is_file(message) else message).replace("\r\n", "\n").strip()
+    if not words:
         raise DataError("the message is empty; give the patient's words or a file that holds them")
-    if any("\ud800" <= c <= "\udfff" for c in narrative):  # what the shell's bytes become that are not UTF-8
+    if any("\ud800" <= c <= "\udfff" for c in words):  # what the shell's bytes become that are not UTF-8
         raise DataError("the message is not UTF-8 text; save it as UTF-8 in a file and name that")
-    return Case(id=note.stem, narrative=narrative, clinician_question=question, note=text, sentences=sentences)
+    return words
 
 
 def _is_file(message: str) -> bool:
@@ -35,30 +64,7 @@ def _is_file(message: str) -> bool:
         return False
 
 
-def _read_text(path: Path, notes: list[str]) -> str:
-    """The text of a file in UTF-8, in UTF-16 with its byte order mark, or else in Windows-1252, which `notes` tells."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
-    try:
-        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return raw.decode("utf-16")
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = _windows_text(raw)
-    if text is None:
-        raise DataError(f"{path}: not UTF-8 text; save it as UTF-8")
-    notes.append(f"{path}: not UTF-8; read as Windows-1252: check its accents and signs, or save it as UTF-8")
-    return text
-
-
-def _windows_text(raw: bytes) -> str | None:
-    """The bytes read as Windows-1252, if they can be text: letters that are mostly ASCII, no control characters."""
-    try:
-        text = raw.decode("cp1252")
-    except UnicodeDecodeError:
-        return None
-    foreign = sum(not c.isascii() for c in text)
-    plain = all(c.isprintable() or c.isspace() for c in text)
-    return text if plain and foreign < _MOST_FOREIGN * len(text) else None
+def _file_text(path: Path, notes: list[str]) -> str:
+    if not path.stat().st_size:
+        raise DataError("the message is empty; give the patient's words or a file that holds them")
+    return read_text(path, ReadOptions().max_bytes, notes.append)

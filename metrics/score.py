@@ -14,6 +14,7 @@ from archehr.data.dataset import read_cases, select_cases
 from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
+from archehr.data.reading.reader import ReadOptions
 from archehr.data.submission import read_submission
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
@@ -145,6 +146,7 @@ def score_file(
     cases: str | None = None,
     as_official: bool = False,
     resources: Resources | None = None,
+    options: ReadOptions | None = None,
 ) -> ScoreResult:
     """The whole of `archehr score`: reads the files, keeps the cases of a list such as "1,4-9", scores.
 
@@ -164,7 +166,7 @@ def score_file(
                 subtask, entries, key=raw_key, xml=xml, wanted=wanted, resources=resources, notes=notes
             )
         return _result(subtask, scored, notes)
-    chosen = select_cases(_known_cases(data, key, notes), cases)
+    chosen = select_cases(_known_cases(data, key, notes, options), cases)
     with _naming(submission):
         result = score_submission(
             entries, chosen, subtask, wanted=[case.id for case in chosen] if cases else None, resources=resources
@@ -196,9 +198,11 @@ def _result(subtask: int, scored: Scored, notes: list[str]) -> ScoreResult:
     return ScoreResult(subtask, scored.table, intervals, scored.missing, scored.unscorable, notes)
 
 
-def _known_cases(data: str | Path | None, key: str | Path | None, notes: list[str]) -> list[Case]:
+def _known_cases(
+    data: str | Path | None, key: str | Path | None, notes: list[str], options: ReadOptions | None
+) -> list[Case]:
     if data is not None:
-        return read_cases(data, key, notes=notes)
+        return read_cases(data, key, notes=notes, options=options)
     assert key is not None
     return [Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items()]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import AnswerSentence, Case, DataError, Sentence, shown_id
-from archehr.data.files import KEY_NAME, LAYOUT, XML_NAME, located, read_xml
-from archehr.data.readers.reader import Reader, Reading, Source
+from archehr.data.files import KEY_NAME, LAYOUT, XML_NAME, decoded_head, located, read_xml, unpacked_head
+from archehr.data.reading.reader import Reader, Reading, Source
+from archehr.data.reading.texts import refuse_other_standards
 from archehr.data.splitter.headers import Span
 from archehr.data.splitter.locate import locate
 
@@ -50,6 +51,7 @@ def _title(path: Path) -> str:
 
 def _cases(reading: Reading) -> Iterator[Case]:
     path = find_xml(reading.path)
+    refuse_other_standards(decoded_head(unpacked_head(path)), str(path))
     root = read_xml(path)
     elements = [root] if root.tag == "case" else root.findall("case")
     if not elements:

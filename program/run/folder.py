@@ -46,7 +46,15 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _lock(self.path / "lock")
             if self.fresh:
-                for name in (JOURNAL, MANIFEST, "scores.json", "report.html"):
+                for name in (
+                    JOURNAL,
+                    MANIFEST,
+                    "scores.json",
+                    "report.html",
+                    "predictions.csv",
+                    "predictions.parquet",
+                    "note_nlp.csv",
+                ):
                     (self.path / name).unlink(missing_ok=True)
                 for old in self.path.glob("submission_subtask_*.json"):
                     old.unlink()

@@ -18,12 +18,14 @@ from archehr.data.case import Case
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
 from archehr.data.submission import read_submission, write_submission
+from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
 from archehr.program.lm.cache import configure_cache
 from archehr.program.lm.ledger import booked_apart
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import save_program_file, to_file
+from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.job import Job
 from archehr.program.run.manifest import Identity, Manifest, Session
@@ -43,8 +45,8 @@ CREDENTIALED = (
 
 @dataclass(slots=True)
 class RunResult:
-    """What `run_cases` did. `records` are those of the cases asked for, in their order; `files` maps a subtask to its
-    submission, which, like `scores`, is of all finished cases of the folder."""
+    """What `run_cases` did. `records` are those of `cases`, the ones asked for, in their order; `files` maps a subtask
+    to its submission, which, like `scores` and `exports`, is of all finished cases of the folder."""
 
     records: list[CaseRecord]
     manifest: Manifest
@@ -52,6 +54,8 @@ class RunResult:
     files: dict[int, Path] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
+    cases: tuple[Case, ...] = ()
+    exports: list[Path] = field(default_factory=list)
 
     def why_lm_never_answered(self) -> str | None:
         """The commonest failure where the run made LM calls and none gave a usable reply, else None."""
@@ -72,15 +76,16 @@ def run_cases(
     stages: Collection[StageName] | None = None,
     workers: int = 8,
     fresh: bool = False,
+    export: Collection[str] = (),
     on_case: Callable[[CaseRecord], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Answer the cases of `data`; with `out`, keep a run folder that the same call resumes.
 
-    The hash of the data that the cases were chosen from decides whether a folder may be resumed. `on_case` gets each
-    record as it is finished, `tell` a line for what the user should know. Raises DataError before the first call for
-    what cannot work, and lets BudgetExceeded, Interrupted and unusable-LM errors through with every finished case on
-    disk.
+    The hash of the data that the cases were chosen from decides whether a folder may be resumed. `export` names
+    further forms of the answers for the folder (archehr.data.writers.EXPORTS). `on_case` gets each record as it is
+    finished, `tell` a line for what the user should know. Raises DataError before the first call for what cannot work,
+    and lets BudgetExceeded, Interrupted and unusable-LM errors through with every finished case on disk.
 
     Example:
         >>> import archehr
@@ -89,6 +94,7 @@ def run_cases(
         ['101', '102']
     """
     data = Dataset.of(data)
+    check_exports(export)
     job = Job(program, lm, question, tuple(STAGES) if stages is None else tuple(stages))
     job.check(data.cases)
     for line in job.skipped(data.cases):
@@ -97,7 +103,7 @@ def run_cases(
         counted = replace(job, ledger=ledger if hasattr(lm, "ledger") else None)
         if out is None:
             return _in_memory(counted, data, workers, on_case)
-        return _in_folder(counted, data, Path(out), workers, fresh, on_case, tell)
+        return _in_folder(counted, data, Path(out), workers, fresh, export, on_case, tell)
 
 
 def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRecord], None]) -> RunResult:
@@ -107,7 +113,7 @@ def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRec
         done[record.case_id] = record
         on_case(record)
     manifest = Manifest.after(identity, done.values(), [Session.of(started, job.ledger)])
-    return RunResult([done[c.id] for c in data.cases], manifest)
+    return RunResult([done[c.id] for c in data.cases], manifest, cases=tuple(data.cases))
 
 
 def _in_folder(
@@ -116,6 +122,7 @@ def _in_folder(
     out: Path,
     workers: int,
     fresh: bool,
+    export: Collection[str],
     on_case: Callable[[CaseRecord], None],
     tell: Callable[[str], None],
 ) -> RunResult:
@@ -142,11 +149,11 @@ def _in_folder(
             keep_manifest()
         assert folder.manifest is not None
         records = [folder.records[c.id] for c in data.cases]
-        result = RunResult(records, folder.manifest, out, resumed=len(data.cases) - len(left))
+        result = RunResult(records, folder.manifest, out, resumed=len(data.cases) - len(left), cases=tuple(data.cases))
         finished = [c for c in data.chosen_from or data.cases if c.id in folder.records]
         if more := len(finished) - len(data.cases):
             tell(f"the submissions and the report hold {more} more cases that were finished in {out} before")
-        _write_results(result, finished, [folder.records[c.id] for c in finished])
+        _write_results(result, finished, [folder.records[c.id] for c in finished], export)
         return result
 
 
@@ -163,12 +170,15 @@ def _prepare(job: Job, identity: Identity, folder: RunFolder, tell: Callable[[st
         tell(CREDENTIALED)
 
 
-def _write_results(result: RunResult, cases: Sequence[Case], records: Sequence[CaseRecord]) -> None:
-    """The submissions and the report of all finished cases, and scores.json where they have gold."""
+def _write_results(
+    result: RunResult, cases: Sequence[Case], records: Sequence[CaseRecord], export: Collection[str]
+) -> None:
+    """The submissions, predictions and report of all finished cases, and scores.json where they have gold."""
     assert result.folder is not None
     for subtask, predictions in submissions(records).items():
         result.files[subtask] = result.folder / f"submission_subtask_{subtask}.json"
         write_submission(result.files[subtask], subtask, predictions)
+    result.exports = write_predictions(result.folder, cases, records, result.manifest, export)
     if any(c.gold for c in cases):
         made = {n: read_submission(path) for n, path in result.files.items()}
         result.scores = score_run(made, cases)

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from archehr.program.lm import make_lm
     from archehr.program.pipeline import GroundedQA
     from archehr.program.prompts.program_file import load_program
+    from archehr.program.run.export import to_frame
     from archehr.program.run.run import run_cases
 
 __version__ = "0.2.0.dev0"
-__all__ = ["GroundedQA", "load_program", "make_lm", "metric", "read_cases", "run_cases"]
+__all__ = ["GroundedQA", "load_program", "make_lm", "metric", "read_cases", "run_cases", "to_frame"]
 
 _HOMES = {
     "GroundedQA": "archehr.program.pipeline",
@@ -25,6 +26,7 @@ _HOMES = {
     "metric": "archehr.metrics.feedback",
     "read_cases": "archehr.data.dataset",
     "run_cases": "archehr.program.run.run",
+    "to_frame": "archehr.program.run.export",
 }
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from archehr.data import readers
+from archehr.data import plugins, readers
 from archehr.data.case import DataError, Sentence
 from archehr.data.dataset import Dataset, case_sha256, data_sha256, read_cases, read_dataset
 from archehr.data.files import shipped_sample
-from archehr.data.readers.reader import Reader, ReadOptions
+from archehr.data.reading.reader import Reader, ReadOptions
 from archehr.program.prompts.program_file import fitted_on
 from tests.conftest import Ran
 
@@ -94,7 +94,7 @@ def test_where_a_sentence_stands_does_not_change_the_hash() -> None:
 
 LOUD = """
 from archehr.data.case import Case
-from archehr.data.readers.reader import Reader
+from archehr.data.reading.reader import Reader
 
 def cases(reading):
     for number, line in enumerate(reading.path.read_text().splitlines(), 1):
@@ -110,7 +110,7 @@ def loud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "loud_reader.py").write_text(LOUD)
     monkeypatch.syspath_prepend(tmp_path)
     point = EntryPoint("loud", "loud_reader:READER", readers.GROUP)
-    monkeypatch.setattr(readers, "entry_points", lambda group: [point] if group == readers.GROUP else [])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == readers.GROUP else [])
     readers.added_readers.cache_clear()
     yield
     readers.added_readers.cache_clear()
@@ -138,7 +138,7 @@ def test_a_reader_of_another_package_is_a_reader_like_ours(tmp_path: Path) -> No
 def test_a_broken_reader_of_another_package_is_named(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readers, "entry_points", lambda group: [EntryPoint("bad", target, group)])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [EntryPoint("bad", target, group)])
     monkeypatch.setattr(readers, "added_readers", readers.added_readers.__wrapped__)
     with pytest.raises(DataError, match=target):
         readers.all_readers()

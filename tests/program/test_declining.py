@@ -13,7 +13,7 @@ from dspy import lm15
 
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
-from archehr.data.notes import split_note
+from archehr.data.splitter import split_note
 from archehr.data.submission import read_submission, validate_submission
 from archehr.program.declining import NOT_ANSWERED, RULE
 from archehr.program.extractive import answerable

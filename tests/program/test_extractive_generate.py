@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from archehr.data.case import Sentence
 from archehr.data.dataset import read_cases
-from archehr.data.notes import split_note
+from archehr.data.splitter import split_note
 from archehr.program.extractive.abbreviations import LIKELY, ONE_READING
 from archehr.program.extractive.generate import ExtractiveGenerate, own_words
 from archehr.program.settings import PipelineSettings

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from archehr.data.readers import what_data_is
 from archehr.terminal.options import (
+    DataOptions,
     JsonOpt,
     LMOptions,
     NoAbstainOpt,
@@ -16,32 +18,39 @@ from archehr.terminal.options import (
     load,
     make,
     say,
+    with_data_options,
     with_lm_options,
 )
 
+NOTE = f"a note (text, HTML, RTF, PDF, DOCX), or {what_data_is()}"
 
+
+@with_data_options
 @with_lm_options
 def ask(
-    note: Annotated[Path, typer.Argument(metavar="NOTE", help="a text file with the note")],
+    note: Annotated[Path, typer.Argument(metavar="NOTE", help=NOTE)],
     message: Annotated[str, typer.Argument(metavar="MESSAGE", help="the patient's message, or a file holding it")],
     *,
+    case_id: Annotated[str | None, typer.Option("--case", help="which case, where NOTE holds several")] = None,
     question: Annotated[str | None, typer.Option(help="a clinician's question to work on instead")] = None,
     program: ProgramOpt = None,
     preset: PresetOpt = None,
     no_abstain: NoAbstainOpt = False,
     json: JsonOpt = False,
+    data_options: DataOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer one message from one note; print the answer with its citations and the sentences cited.
 
     Nothing is kept on disk.
     """
-    from archehr.data.notes import case_of
+    from archehr.data.notes import read_note
     from archehr.program.run.run import run_cases
     from archehr.terminal.display import print_answer
 
     told: list[str] = []
-    case = case_of(note, message, question, notes=told)
+    options = data_options.read_options()
+    case = read_note(note, message, question=question, case_id=case_id, options=options, notes=told)
     for line in told:
         say(line)
     lm = make(lm_options)

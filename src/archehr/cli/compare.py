@@ -15,6 +15,7 @@ from archehr.terminal.options import (
     BertscoreOpt,
     CasesOpt,
     DataArg,
+    DataOptions,
     DemosFromOpt,
     JsonOpt,
     KeyOpt,
@@ -25,10 +26,12 @@ from archehr.terminal.options import (
     keep_offline,
     read_data,
     say,
+    with_data_options,
     with_lm_options,
 )
 
 
+@with_data_options
 @with_lm_options
 def compare(
     data: DataArg,
@@ -56,6 +59,7 @@ def compare(
     spacy_model: SpacyOpt = "en_core_web_sm",
     fresh: Annotated[bool, typer.Option("--fresh", help="answer again instead of resuming the runs in --out")] = False,
     json: JsonOpt = False,
+    data_options: DataOptions,
     lm_options: LMOptions,
 ) -> None:
     """Compare programs on the same cases: scores, paired differences, cost, and where they differ.
@@ -69,7 +73,7 @@ def compare(
     from archehr.terminal.display import RunDisplay, default_folder
 
     keep_offline(lm_options.local_only)
-    asked = read_data(data, key, cases)
+    asked = read_data(data, key, cases, data_options)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
     folder = out or default_folder(asked.title, "compare", None)

@@ -12,16 +12,19 @@ from archehr.data.case import DataError
 from archehr.terminal.options import (
     CasesOpt,
     DataArg,
+    DataOptions,
     JsonOpt,
     KeyOpt,
     LMOptions,
     make,
     read_data,
     say,
+    with_data_options,
     with_lm_options,
 )
 
 
+@with_data_options
 @with_lm_options
 def optimize(
     data: DataArg,
@@ -40,6 +43,7 @@ def optimize(
     cases: CasesOpt = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
     json: JsonOpt = False,
+    data_options: DataOptions,
     lm_options: LMOptions,
 ) -> None:
     """Choose demos, instructions and the cut on labelled cases; write a program file.
@@ -56,7 +60,7 @@ def optimize(
     chosen = Options(
         optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
     )
-    asked = read_data(data, key, cases)
+    asked = read_data(data, key, cases, data_options)
     lm = make(lm_options)
     if lm is None:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from archehr.data.case import DataError
+from archehr.data.writers import EXPORTS
 from archehr.terminal.options import (
     CasesOpt,
     DataArg,
+    DataOptions,
     DemosFromOpt,
     JsonOpt,
     KeyOpt,
@@ -22,10 +24,12 @@ from archehr.terminal.options import (
     make,
     read_data,
     say,
+    with_data_options,
     with_lm_options,
 )
 
 
+@with_data_options
 @with_lm_options
 def run(
     data: DataArg,
@@ -41,7 +45,9 @@ def run(
     no_abstain: NoAbstainOpt = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
+    export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
     json: JsonOpt = False,
+    data_options: DataOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer every case of DATA; write submissions, a journal, and scores if there is a key.
@@ -52,7 +58,7 @@ def run(
     from archehr.program.stages.registry import parse_stages
     from archehr.terminal.display import RunDisplay, default_folder, print_run
 
-    asked = read_data(data, key, cases)
+    asked = read_data(data, key, cases, data_options)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
@@ -69,6 +75,7 @@ def run(
             stages=chosen_stages,
             workers=workers,
             fresh=fresh,
+            export=export or (),
             on_case=display.case_done,
             tell=say,
         )

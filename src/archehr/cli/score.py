@@ -11,6 +11,7 @@ from archehr.terminal.options import (
     AlignscoreOpt,
     BertscoreOpt,
     CasesOpt,
+    DataOptions,
     JsonOpt,
     KeyOpt,
     LocalOnlyOpt,
@@ -19,9 +20,11 @@ from archehr.terminal.options import (
     UmlsOpt,
     keep_offline,
     say,
+    with_data_options,
 )
 
 
+@with_data_options
 def score(
     submission: Annotated[Path, typer.Argument(help="a submission file")],
     subtask: Annotated[int, typer.Option(min=1, max=4, help="1 question, 2 evidence, 3 answer, 4 alignment")],
@@ -36,6 +39,8 @@ def score(
     spacy_model: SpacyOpt = "en_core_web_sm",
     local_only: LocalOnlyOpt = False,
     json: JsonOpt = False,
+    *,
+    data_options: DataOptions,
 ) -> None:
     """The official scores of a submission, with 95 % intervals over cases."""
     from archehr.metrics.components import Resources
@@ -45,7 +50,14 @@ def score(
     keep_offline(local_only)
     resources = Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model)
     result = score_file(
-        submission, subtask, data=data, key=key, cases=cases, as_official=as_official, resources=resources
+        submission,
+        subtask,
+        data=data,
+        key=key,
+        cases=cases,
+        as_official=as_official,
+        resources=resources,
+        options=data_options.read_options(),
     )
     for note in result.notes:
         say(note)

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from archehr.terminal.options import DemosFromOpt, JsonOpt, read_data
+from archehr.terminal.options import DataOptions, DemosFromOpt, JsonOpt, read_data, with_data_options
 
 
+@with_data_options
 def show(
     program: Annotated[str, typer.Argument(help="zero_shot, handwritten, or a program file")],
     stage: Annotated[str | None, typer.Option(help="only this stage")] = None,
@@ -16,10 +17,12 @@ def show(
     data: Annotated[str, typer.Option(help="the data that --case is in")] = "sample/dev",
     demos_from: DemosFromOpt = None,
     json: JsonOpt = False,
+    *,
+    data_options: DataOptions,
 ) -> None:
     """Print the messages of each stage as they are sent."""
     from archehr.program.prompts.show import show_program
 
-    chosen = read_data(data, wanted=case).cases[0] if case else None
+    chosen = read_data(data, wanted=case, options=data_options).cases[0] if case else None
     filling = read_data(demos_from).cases if demos_from else None
     typer.echo(show_program(program, stage=stage, case=chosen, as_json=json, demo_cases=filling))

@@ -10,18 +10,21 @@ import typer
 
 from archehr.data.case import DataError
 from archehr.data.submission import read_submission, validate_submission
-from archehr.terminal.options import CasesOpt, JsonOpt, read_data
+from archehr.terminal.options import CasesOpt, DataOptions, JsonOpt, read_data, with_data_options
 
 
+@with_data_options
 def validate(
     submission: Annotated[Path, typer.Argument(help="a submission file, or a run folder")],
     data: Annotated[str, typer.Option(help="the data it answers")],
     subtask: Annotated[int | None, typer.Option(min=1, max=4, help="1-4 [read from the file name]")] = None,
     cases: CasesOpt = None,
     json: JsonOpt = False,
+    *,
+    data_options: DataOptions,
 ) -> None:
     """Is this submission acceptable? No key is needed. Exit 1 if it has faults."""
-    wanted = read_data(data, wanted=cases).cases
+    wanted = read_data(data, wanted=cases, options=data_options).cases
     files = sorted(submission.glob("submission_subtask_?.json")) if submission.is_dir() else [submission]
     if not files:
         raise DataError(f"{submission}: the folder holds no submission_subtask_N.json; did its run finish?")

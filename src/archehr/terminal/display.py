@@ -89,6 +89,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         if manifest.usage is not None and len(manifest.sessions) > 1:
             rows.append(("  with earlier", usage_in_words(asdict(manifest.usage))))
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
+    rows += [("answers", str(path)) for path in result.exports]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
     if manifest.in_sample and result.scores:
         rows.append(("IN SAMPLE", "the program was fitted on some or all of this data: these scores flatter it"))

@@ -14,7 +14,8 @@ import typer
 
 from archehr.data.case import DataError
 from archehr.data.dataset import Dataset, read_dataset
-from archehr.data.readers import what_data_is
+from archehr.data.readers import READERS, what_data_is
+from archehr.data.reading.reader import ReadOptions, parse_columns, parse_note_type
 
 DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()}; or sample/dev, sample/test")]
 ProgramOpt = Annotated[
@@ -113,17 +114,48 @@ class LMOptions:
         )
 
 
+@dataclass
+class DataOptions:
+    """The options that every command which reads DATA shares; the door makes flags of the fields."""
+
+    format: str | None = _option(None, f"what DATA is, instead of by content: {', '.join(r.name for r in READERS)}")
+    columns: str | None = _option(None, "what the table calls its columns, for example note=TEXT,message=Q")
+    messages: Path | None = _option(None, "a table of patients' messages [messages.csv beside notes without them]")
+    note_type: str | None = _option(None, "only notes of these types, for example 18842-5 (LOINC discharge summary)")
+    skip_bad: bool = _option(False, "leave out what cannot be read, and list it, instead of stopping")
+    max_mb: float = _option(5.0, "the largest note; a packed file may unpack to this and 100 times its size")
+
+    def read_options(self) -> ReadOptions:
+        """As the readers take them. Raises DataError."""
+        return ReadOptions(
+            format=self.format,
+            columns=parse_columns(self.columns),
+            messages=self.messages,
+            note_type=parse_note_type(self.note_type),
+            skip_bad=self.skip_bad,
+            max_mb=self.max_mb,
+        )
+
+
 def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`.
+    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
+    return _with_options(command, LMOptions, "lm_options")
+
+
+def with_data_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a flag for every field of DataOptions; it receives them as the keyword `data_options`."""
+    return _with_options(command, DataOptions, "data_options")
+
+
+def _with_options(command: Callable[..., Any], record: type[Any], keyword: str) -> Callable[..., Any]:
+    """A command with a flag for every field of a dataclass of options, which it receives as `keyword`.
 
     A field that the command has as a parameter of its own (`lm`, where it takes several) stays the command's.
     """
-    hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(LMOptions)
-    own = [
-        p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != "lm_options"
-    ]
+    hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(record)
+    own = [p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != keyword]
     shared = []
-    taken = [f for f in fields(LMOptions) if f.name not in hints]
+    taken = [f for f in fields(record) if f.name not in hints]
     for f in taken:
         option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
         flag: Any = Annotated[kinds[f.name], option]
@@ -131,8 +163,8 @@ def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def wrapper(**given: Any) -> Any:
-        options = LMOptions(**{f.name: given.pop(f.name) for f in taken})
-        return command(**given, lm_options=options)
+        options = record(**{f.name: given.pop(f.name) for f in taken})
+        return command(**given, **{keyword: options})
 
     wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
@@ -158,9 +190,11 @@ def say(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def read_data(data: str, key: Path | None = None, wanted: str | None = None) -> Dataset:
+def read_data(
+    data: str, key: Path | None = None, wanted: str | None = None, options: DataOptions | None = None
+) -> Dataset:
     """DATA with the cases wanted; what the user should know of its reading goes to stderr."""
-    read = read_dataset(data, key)
+    read = read_dataset(data, key, options.read_options() if options else None)
     for note in read.notes:
         say(note)
     return read.only(wanted)

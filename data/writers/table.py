@@ -1,0 +1,75 @@
+"""predictions.csv and predictions.parquet: a row for every sentence of every answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from archehr.data.case import DataError
+from archehr.data.files import write_private
+from archehr.data.writers.answers import Answered, AnswerPart, Made, listed, place
+
+NAME = "predictions"
+COLUMNS = ("case_id", "sentence", "text", "cited", "notes", "places", "confidence")
+
+
+def rows(answers: Iterable[Answered]) -> Iterator[dict[str, Any]]:
+    """A row for every answer sentence.
+
+    `cited` are the ids of the note sentences it cites and `notes` the ids of the notes they stand in, separated by
+    spaces; `places` are those sentences' characters in their notes ("12-40"), where known.
+    """
+    for answered in answers:
+        for number, part in enumerate(answered.parts, 1):
+            yield {
+                "case_id": answered.case.id,
+                "sentence": number,
+                "text": part.text,
+                "cited": listed([s.id for s in part.cited]),
+                "notes": listed(_notes(answered, part)),
+                "places": listed(_places(answered, part)),
+                "confidence": part.confidence,
+            }
+
+
+def _notes(answered: Answered, part: AnswerPart) -> list[str]:
+    documents = (answered.case.document_of(s.id) for s in part.cited)
+    return list(dict.fromkeys(document.id for document in documents if document))
+
+
+def _places(answered: Answered, part: AnswerPart) -> list[str]:
+    found = (place(s, answered.case.document_of(s.id)) for s in part.cited)
+    return [f"{at[0]}-{at[1]}" for at in found if at]
+
+
+def to_frame(answers: Iterable[Answered]) -> Any:
+    """The rows as a pandas frame."""
+    import pandas as pd
+
+    return pd.DataFrame(list(rows(answers)), columns=list(COLUMNS))
+
+
+def write_csv(folder: Path, answers: Sequence[Answered]) -> Path:
+    """Write predictions.csv, 0600. Raises DataError."""
+    out = io.StringIO(newline="")
+    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows(answers))
+    path = folder / f"{NAME}.csv"
+    write_private(path, out.getvalue())
+    return path
+
+
+def write_parquet(folder: Path, answers: Sequence[Answered], made: Made) -> Path:
+    """Write predictions.parquet, 0600. Raises DataError."""
+    out = io.BytesIO()
+    try:
+        to_frame(answers).to_parquet(out, index=False)
+    except ImportError:
+        raise DataError("--export parquet needs the extra `files`: pip install 'archehr-dspy[files]'") from None
+    path = folder / f"{NAME}.parquet"
+    write_private(path, out.getvalue())
+    return path
