@@ -92,7 +92,7 @@ def _open_page(
     from archehr.review.finished import check_same_text, read_finished
     from archehr.review.journal import Journal
     from archehr.review.order import drawn_blind, ordered
-    from archehr.review.serve import serve
+    from archehr.review.serve import listen, serve
     from archehr.review.session import Session
 
     ids = ordered(subject, order)
@@ -110,8 +110,10 @@ def _open_page(
         hidden = drawn_blind(list(subject.cases), blind, reviewer) if not adjudicate else set()
         start = {i: agreed(said) for i, said in readings.items()}
         session = Session(subject, journal, reviewer, ids, hidden, readings, start)
+        listening = listen(port)
         say(f"{len(ids)} cases; what you do is kept in {path}, which holds note text; Ctrl-C stops")
-        serve(session, port=port, idle=idle, browser=browser, tell=typer.echo)
+        if not serve(session, listening, idle=idle, browser=browser, tell=typer.echo):
+            say(f"stopped: the page was not used for {idle:g} minutes")
         done = sum(case["status"] == "finished" for case in session.overview()["cases"])
         say(f"{done} of {len(ids)} cases are finished; everything is saved in {path}")
 

@@ -18,33 +18,43 @@ from archehr.review.session import Session
 LOOPBACK = "127.0.0.1"
 
 
-def serve(session: Session, *, port: int, idle: float, browser: bool, tell: Callable[[str], None]) -> None:
-    """Serve on loopback, on a free port where `port` is 0; `tell` gets the address. Returns when stopped, or after
-    `idle` minutes without a request. Raises DataError for a port in use."""
-    listening = _listen(port)
+def listen(port: int) -> socket.socket:
+    """A socket on loopback, on a free port where `port` is 0. Raises DataError for a port in use."""
+    listening = socket.socket()
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((LOOPBACK, port))
+        listening.listen()  # from here on a browser that is quicker than the server waits
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise DataError(f"--port {port}: cannot be used ({error}); leave it out for a free one") from None
+    return listening
+
+
+def serve(
+    session: Session, listening: socket.socket, *, idle: float, browser: bool, tell: Callable[[str], None]
+) -> bool:
+    """Serve until Ctrl-C, or until no request has come for `idle` minutes, which makes it False; `tell` gets the
+    address."""
     port = listening.getsockname()[1]
     clock = _Clock(idle * 60)
     token = new_token()
-    app = make_app(session, port, token, clock.reset)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            timeout_graceful_shutdown=2,
-            server_header=False,
-        )
+    config = uvicorn.Config(
+        make_app(session, port, token, clock.reset),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=2,
+        server_header=False,
     )
     address = f"http://{LOOPBACK}:{port}/{token}/"
-    tell(address)
-    if browser:
-        webbrowser.open(address)
     with listening, contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_run(server, listening, clock))
-    if clock.ran_out:
-        tell(f"stopped: the page was not used for {idle:g} minutes")
+        tell(address)
+        if browser:
+            webbrowser.open(address)
+        asyncio.run(_run(uvicorn.Server(config), listening, clock))
+    return not clock.ran_out
 
 
 async def _run(server: uvicorn.Server, listening: socket.socket, clock: _Clock) -> None:
@@ -67,15 +77,3 @@ class _Clock:
         while time.monotonic() < self.last + self.seconds:
             await asyncio.sleep(min(1.0, self.seconds))
         self.ran_out = server.should_exit = True
-
-
-def _listen(port: int) -> socket.socket:
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((LOOPBACK, port))
-        listening.listen()  # from here on a browser that is quicker than the server waits
-    except (OSError, OverflowError) as error:
-        listening.close()
-        raise DataError(f"--port {port}: cannot be used ({error}); leave it out for a free one") from None
-    return listening

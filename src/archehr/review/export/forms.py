@@ -31,7 +31,8 @@ def _data(found: Sequence[Reviewed], out: Path) -> list[Path]:
 
 
 def _jsonl(found: Sequence[Reviewed], out: Path) -> list[Path]:
-    lines = [json.dumps(example_fields(r), ensure_ascii=False) for r in found]
+    # In ASCII, for some readers take U+2028 for the end of a line.
+    lines = [json.dumps(example_fields(r)) for r in found]
     return _one_file(out, "\n".join(lines) + "\n")
 
 

@@ -23,10 +23,12 @@ const get = async (path) => {
 const saving = new Saving({ shown: show, refused, told: tellSaved });
 const act = (step) => saving.do(step);
 
-function tellSaved(kind, why = "") {
+function tellSaved(kind, why = "", quietly = false) {
   const shown = byId("saved");
   const text = { saved: "Saved", saving: "Saving…", unsaved: "Not saved" }[kind];
-  if (shown.textContent !== text) Object.assign(shown, { textContent: text }).dataset.kind = kind;
+  if (shown.dataset.kind === "unsaved" && quietly) return;
+  shown.dataset.kind = kind;
+  if (!quietly && shown.textContent !== text) shown.textContent = text;
   if (kind === "unsaved") tell(`Not saved: ${why}`);
   else if (kind === "saved" && byId("told").dataset.kind === "unsaved") byId("told").hidden = true;
   if (kind !== "saving") byId("told").dataset.kind = kind;
@@ -100,7 +102,7 @@ function show(next) {
   byId("blind").hidden = !state.hidden;
   showLinking();
   showStatus(view.id, state.status);
-  if (revealed) load(view.id);
+  if (revealed) load(view.id); // with what was hidden
 }
 
 const typingNow = () => [question, remark, ...answer.typing].some((typing) => typing.dirty);

@@ -1,7 +1,7 @@
 // What is on its way to the journal: actions are sent in order, and called saved when the server has them on disk.
 
 const RETRY = 2000; // milliseconds until a server that did not answer is asked again
-const QUICK = 150; // a save faster than this is not announced: a screen reader would speak of nothing else
+const QUICK = 150; // a save faster than this changes its colour, not its words: a screen reader would speak of nothing else
 const IDLE = 60_000; // milliseconds without a key or a click that still count as work
 
 export class Saving {
@@ -64,6 +64,7 @@ export class Saving {
     if (this.inFlight || !this.unsent.length) return;
     this.sending = this.unsent.splice(0);
     this.#work();
+    this.told("saving", "", true);
     const slow = setTimeout(() => this.told("saving"), QUICK);
     this.inFlight = this.#post(this.sending, this.version)
       .then((response) => this.#answered(response), () => this.#unanswered())
