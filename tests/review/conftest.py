@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases, read_dataset
 from archehr.program.pipeline import extractive_program
 from archehr.program.run.run import run_cases
+from archehr.program.settings import PRESETS
 from archehr.review.export.official import official_xml
 
 CASES = [replace(case, gold=None) for case in read_cases("sample/test")[:4]]
+
+NEVER_DECLINES = PRESETS["default"].model_copy(update={"abstain": False})
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +25,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("answered")
     (folder / "data").mkdir()
     (folder / "data/archehr-qa.xml").write_text(official_xml(CASES), encoding="utf-8")
-    cases = read_cases(folder / "data")
-    run_cases(cases, extractive_program(), out=folder / "run", data_name=str(folder / "data"))
+    run_cases(read_dataset(folder / "data"), extractive_program(NEVER_DECLINES), out=folder / "run")
     return folder
 
 

@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance, Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.data.submission import validate_submission
-from archehr.program.prompts.gold import has_gold
-from archehr.program.types import STAGES
+from archehr.program.declining import NOT_ANSWERED
+from archehr.program.stages.registry import STAGES, has_gold
 from archehr.review.agreement import Reviews
 from archehr.review.export.forms import FORMS, export
 from archehr.review.export.official import write_official
 from archehr.review.export.settle import Reviewed, labelled, settled
 from archehr.review.history import CaseReview, Open
-from archehr.review.labels import NOT_ANSWERED, AnswerLine, Labels
+from archehr.review.labels import AnswerLine, Labels
 
 E, S, N = Relevance.ESSENTIAL, Relevance.SUPPLEMENTARY, Relevance.NOT_RELEVANT
 CASE = Case(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from archehr.data.case import Sentence
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import read_cases
 from archehr.review.export.official import official_xml
 from archehr.review.history import CaseReview
 from archehr.review.journal import journal_path, read_journal
@@ -94,8 +94,11 @@ class Page:
         )
 
     def cites(self) -> list[str]:
-        script = "return [...document.querySelectorAll('#lines .cites')].map((e) => [...e.childNodes].map((c) => c.textContent))"
-        return [" ".join(parts) for parts in self.browser.execute_script(script)]
+        script = (
+            "return [...document.querySelectorAll('#lines .cites')]"
+            ".map((e) => [...e.childNodes].map((c) => c.textContent).join(' '))"
+        )
+        return list(self.browser.execute_script(script))
 
     def fill(self, css: str, text: str) -> None:
         self[css].send_keys(Keys.CONTROL, "a")
@@ -430,6 +433,12 @@ def test_the_loop_as_one_story(browser: Any, command: Any, tmp_path: Path) -> No
             for sentence, label in (case.gold.relevance or {}).items():
                 if page.mark(sentence) != label:
                     page[f'.sentence[data-id="{sentence}"] input[value="{label}"]'].click()
+            if page["#not-answered"].is_selected():  # declined, wrongly
+                page["#not-answered"].click()
+                page["#add"].click()
+                page.until(lambda: page.lines() == [""])
+                page.press("It is in the note.")
+                page[f'.sentence[data-id="{min(case.gold.essential)}"] .text'].click()
             page.fill("#remark", f"Corrected {case.id}.")
             page["#finish"].click()
         page.until(lambda: page.case == "104")

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from archehr.data.shared_task import read_cases
+from archehr.data.dataset import case_sha256, read_cases
 from archehr.review.actions import CHANGE
 from archehr.review.history import Open
 from archehr.review.journal import ADJUDICATED, Entry, Journal, journal_path
 from archehr.review.labels import Labels
-from archehr.review.subject import Subject, case_text, read_subject
+from archehr.review.subject import Subject, read_subject
 from tests.conftest import Ran
 from tests.review.review_page import review_server
 
@@ -38,7 +38,7 @@ def finish(run: Path, reviewer: str, *cases: str, **changed: Any) -> None:
         for case_id in cases:
             said = subject.start(case_id)
             start = Labels.model_validate(said.model_dump() | changed)
-            text = case_text(subject.cases[case_id])
+            text = case_sha256([subject.cases[case_id]])[0]
             steps = [Open(text=text, start=start, said=said), CHANGE.validate_python({"do": "finish"})]
             journal.append([Entry(at="2026-01-01", case=case_id, step=step) for step in steps])
 
@@ -111,7 +111,7 @@ def test_a_case_reviewed_on_another_text_is_refused(
 ) -> None:
     finish(run, "ann", "101")
     journal = run / "review/ann.jsonl"
-    text = case_text(read_cases(answered / "data")[0])
+    text = case_sha256([read_cases(answered / "data")[0]])[0]
     journal.write_text(journal.read_text().replace(text, "0" * 12))
     refused(command("review", run, "--export", tmp_path / "out"), "case 101 was reviewed with another text")
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from archehr.data.case import Case, DataError
+from archehr.data.dataset import case_sha256
 from archehr.review.history import CaseReview
 from archehr.review.journal import ADJUDICATED, FOLDER, journal_path, read_journal, reviewers
-from archehr.review.subject import Subject, case_text
+from archehr.review.subject import Subject
 
 Tell = Callable[[str], None]
 
@@ -27,7 +28,7 @@ def read_adjudicated(subject: Subject, *, tell: Tell) -> dict[str, CaseReview]:
 def check_same_text(reviews: Mapping[str, CaseReview], cases: Mapping[str, Case], journal: Path) -> None:
     """Raises DataError where a case was reviewed on another text than it has now."""
     for case_id, review in reviews.items():
-        if case_id in cases and review.opened.text != case_text(cases[case_id]):
+        if case_id in cases and review.opened.text != case_sha256([cases[case_id]])[0]:
             raise DataError(
                 f"{journal}: case {case_id} was reviewed with another text than it has now; "
                 "take the data it was reviewed on, or move the journal away"

@@ -19,7 +19,7 @@ class Open(_Step):
     """The first step on a case: where it starts, and what the program said (None where there is no run).
 
     It makes a journal complete in itself: no later run in the same folder changes what was reviewed. `text` is
-    `case_text` of the case.
+    the case's `case_sha256`.
     """
 
     do: Literal["open"] = "open"

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from archehr.data.case import Case, Relevance
 from archehr.data.submission import WORD_LIMITS
+from archehr.program.declining import NOT_ANSWERED
 from archehr.program.run.records import CaseRecord
 from archehr.program.types import Link
 
-NOT_ANSWERED = "The note does not answer this question."
 LEAST_SUPPLEMENTARY = 3  # a score from here up, below the cut, is marked supplementary beforehand
 
 Harm = Literal["none", "could mislead", "could harm"]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from archehr.data.dataset import case_sha256
 from archehr.data.submission import WORD_LIMITS
 from archehr.review.actions import Refused
 from archehr.review.history import CaseReview, Open, Pause, Step
 from archehr.review.journal import Entry, Journal
 from archehr.review.labels import Labels, doubts, faults
 from archehr.review.order import doubt
-from archehr.review.subject import Subject, case_text
+from archehr.review.subject import Subject
 
 IN_TRANSIT = 1.0  # seconds that actions may overtake those they were made after
 LONGEST_STAY = 3600.0  # seconds that one action may book: a page left open over night is not work
@@ -116,7 +117,7 @@ class Session:
         blind = case_id in self.blind
         start = self.agreed[case_id] if self.readings else self.subject.start(case_id, blind=blind)
         said = self.subject.said(case_id)
-        return CaseReview(Open(text=case_text(self.subject.cases[case_id]), start=start, said=said, blind=blind))
+        return CaseReview(Open(text=case_sha256([self.subject.cases[case_id]])[0], start=start, said=said, blind=blind))
 
     def _program(self, case_id: str, said: Labels | None) -> dict[str, Any] | None:
         record = self.subject.records.get(case_id)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from archehr.data.case import Case, DataError
-from archehr.data.shared_task import read_cases, select_cases
+from archehr.data.dataset import Dataset, read_dataset
 from archehr.program.run.folder import JOURNAL, MANIFEST, read_run_folder
-from archehr.program.run.records import CaseRecord, data_sha256
+from archehr.program.run.manifest import Manifest
+from archehr.program.run.records import CaseRecord
 from archehr.review.labels import Labels, said_beforehand
 
 NO_CUT = 5
@@ -59,44 +57,42 @@ def read_subject(
     if not ((path / MANIFEST).exists() or (path / JOURNAL).exists()):
         if data is not None:
             raise DataError(f"{path}: is no run folder, so --data has no use here; name one or the other")
-        cases = select_cases(_read(str(path), key, tell), wanted)
-        return Subject(str(path), data_folder(str(path)), {c.id: c for c in cases}, {})
+        alone = _read(str(path), key, tell)
+        return Subject(alone.name, data_folder(alone.title), {c.id: c for c in alone.only(wanted).cases}, {})
     manifest, records = read_run_folder(path)
-    everything = _cases_of_run(path, manifest, data, key, tell)
-    cases = select_cases(everything, wanted)
+    cases = _data_of_run(path, manifest, data, key, tell).only(wanted).cases
     if missing := [c.id for c in cases if c.id not in records]:
         some = f"or choose finished ones with --cases {_ranges(records)}" if records else "it has no finished case"
         raise DataError(
             f"{path}: unfinished, {len(missing)} of {len(cases)} cases are not answered, the first is {missing[0]}; "
             f"finish it with the archehr run command that began it, {some}"
         )
-    cut = (manifest.get("settings") or {}).get("cut", NO_CUT)
-    return Subject(str(path), path, {c.id: c for c in cases}, {c.id: records[c.id] for c in cases}, cut)
+    chosen = {c.id: records[c.id] for c in cases}
+    return Subject(str(path), path, {c.id: c for c in cases}, chosen, manifest.settings.cut)
 
 
-def _cases_of_run(
-    path: Path, manifest: Mapping[str, Any], data: str | None, key: Path | None, tell: Callable[[str], None]
-) -> list[Case]:
-    named = data or str(manifest.get("data") or "")
+def _data_of_run(
+    path: Path, manifest: Manifest, data: str | None, key: Path | None, tell: Callable[[str], None]
+) -> Dataset:
+    named = data or manifest.data
     if not named:
         raise DataError(f"{path / MANIFEST}: names no data; name it with --data")
     try:
-        cases = _read(named, key, tell)
+        read = _read(named, key, tell)
     except DataError as error:
         if data is not None:
             raise
         raise DataError(f"{error} (the data of {path}; say where it is now with --data)") from None
-    if data_sha256(cases) != manifest.get("data_sha256"):
+    if read.sha256 != manifest.data_sha256:
         raise DataError(f"{path}: a run on other data than {named} is now; name the data it was run on with --data")
-    return cases
+    return read
 
 
-def _read(data: str, key: Path | None, tell: Callable[[str], None]) -> list[Case]:
-    notes: list[str] = []
-    cases = read_cases(data, key, notes=notes)
-    for note in notes:
+def _read(data: str, key: Path | None, tell: Callable[[str], None]) -> Dataset:
+    read = read_dataset(data, key)
+    for note in read.notes:
         tell(note)
-    return cases
+    return read
 
 
 def _ranges(ids: Iterable[str]) -> str:
@@ -108,9 +104,3 @@ def _ranges(ids: Iterable[str]) -> str:
         else:
             spans.append([i])
     return ",".join("-".join(span) for span in spans)
-
-
-def case_text(case: Case) -> str:
-    """12 digits that change when the message or a sentence of the note does: what a review is of."""
-    text = json.dumps([case.narrative, [[s.id, s.text] for s in case.sentences]], ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

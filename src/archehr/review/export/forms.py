@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import DataError
-from archehr.data.submission import write_private
+from archehr.data.files import write_private
 from archehr.review.export.label_studio import label_studio_files
 from archehr.review.export.official import write_official
 from archehr.review.export.settle import Reviewed

@@ -9,8 +9,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from archehr.data.case import Case, DataError
-from archehr.data.files import KEY_NAME, XML_NAME
-from archehr.data.submission import write_private
+from archehr.data.files import KEY_NAME, XML_NAME, write_private
 from archehr.review.actions import unwritable
 
 

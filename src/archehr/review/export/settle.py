@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from archehr.data.case import AnswerSentence, Case, Gold
+from archehr.program.declining import NOT_ANSWERED
 from archehr.review.agreement import Reviews
 from archehr.review.history import CaseReview
 from archehr.review.journal import ADJUDICATED
-from archehr.review.labels import NOT_ANSWERED, AnswerLine
+from archehr.review.labels import AnswerLine
 
 
 @dataclass(frozen=True)
