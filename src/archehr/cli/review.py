@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -119,7 +120,7 @@ def _open_page(
 
 
 def _export(
-    subject: Subject, finished: dict[str, Reviews], out: Path, form: str, reviewer: str | None, *, as_json: bool
+    subject: Subject, finished: Mapping[str, Reviews], out: Path, form: str, reviewer: str | None, *, as_json: bool
 ) -> None:
     from archehr.review.export.forms import export
     from archehr.review.export.settle import settled
@@ -143,7 +144,7 @@ def _export(
     typer.echo(jsonlib.dumps(made, indent=1) if as_json else "\n".join(made["files"]))
 
 
-def _print_agreement(finished: dict[str, Reviews], *, as_json: bool) -> None:
+def _print_agreement(finished: Mapping[str, Reviews], *, as_json: bool) -> None:
     from archehr.review.agreement import against_program, agreements
     from archehr.terminal.review_display import print_agreement
 

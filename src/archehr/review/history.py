@@ -126,7 +126,7 @@ class CaseReview:
         if None in self.labels.marks.values():
             raise Refused("Mark every note sentence first: the marks you make now are your own reading.")
         mine = self.blind_reading = self.labels
-        shown = {"question": mine.question or said.question}
+        shown: dict[str, object] = {"question": mine.question or said.question}
         if not mine.answer:
             shown |= {"answer": said.answer, "not_answered": mine.not_answered or said.not_answered}
         self.states, self.place, self._typed_in = [mine.model_copy(update=shown)], 0, None
