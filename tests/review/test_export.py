@@ -69,6 +69,7 @@ def test_what_was_reviewed_is_read_back_as_it_was(tmp_path: Path) -> None:
         ("1", "He fell ill,\tthen\r\nwell.", ("1", "1a")),
         ("2", "NA", ()),
     ]
+    assert case.gold.remark == "Say when & where."
     assert case.gold.answer == "He fell ill,\tthen\r\nwell. NA"
     assert all(has_gold(stage, case) for stage in STAGES)
     assert (tmp_path / "out/archehr-qa.xml").stat().st_mode & 0o777 == 0o600

@@ -126,9 +126,12 @@ function showStatus(id, status) {
   byId("progress-words").textContent = `${finished} of ${overview.cases.length} finished`;
 }
 
-async function load(id) {
-  view = await get(`case?id=${encodeURIComponent(id)}`);
-  saving.open(id, view.state.version);
+const fetchCase = (id) => get(`case?id=${encodeURIComponent(id)}`);
+const load = async (id) => put(await fetchCase(id));
+
+function put(next) {
+  view = next;
+  saving.open(view.id, view.state.version);
   state = null;
   byId("specialty").textContent = view.specialty ?? "";
   byId("narrative").textContent = view.narrative;
@@ -143,12 +146,13 @@ async function load(id) {
 
 async function go(id) {
   if (!id || id === view?.id) return;
+  const next = await fetchCase(id);
   if (view) {
-    flush();
+    flush(); // what was done meanwhile belongs to the case that is left
     await saving.drained();
     saving.leave();
   }
-  await load(id);
+  put(next);
   byId("told").hidden = true;
   byId("cases").value = id;
   document.title = `Case ${id} · archehr review`;
@@ -249,9 +253,9 @@ addEventListener("focus", lookAgain);
 // Another window may have worked on this case meanwhile.
 async function lookAgain() {
   if (!view || saving.pending || typingNow()) return;
-  const now = await get(`case?id=${encodeURIComponent(view.id)}`).catch(() => null);
-  if (now?.id !== view.id || now.state.version === state.version || saving.pending || typingNow()) return;
-  await load(view.id);
+  const now = await fetchCase(view.id).catch(() => null);
+  if (now?.id !== view.id || now.state.version <= state.version || saving.pending || typingNow()) return;
+  put(now);
   tell("This case was changed in another window. You see it as it is now.");
 }
 
