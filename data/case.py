@@ -41,11 +41,13 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What the key says of a case. Every part may be missing (None, or an empty tuple of answer sentences)."""
+    """What the key says of a case. Every part may be missing (None, or an empty tuple of answer sentences). `remark`
+    is what a reviewer wrote on a program's answer, in keys that archehr review exports."""
 
     relevance: Mapping[str, Relevance] | None = None
     answer: str | None = None
     answer_sentences: tuple[AnswerSentence, ...] = ()
+    remark: str | None = None
 
     @property
     def essential(self) -> frozenset[str]:

@@ -210,8 +210,13 @@ def data_sha256(cases: Iterable[Case]) -> str:
 
 
 def case_sha256(cases: Iterable[Case]) -> list[str]:
-    """For each case the first 12 digits of its own sha256: enough to find it again in other data."""
-    return [data_sha256([case])[:12] for case in cases]
+    """For each case 12 digits that tell it again in other data: of its message and note sentences alone, since its id
+    may change there, and a reviewer may correct its question and its answer."""
+    return [_sha256([case.narrative, [[s.id, s.text] for s in case.sentences]])[:12] for case in cases]
+
+
+def _sha256(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 
 def _seen(case: Case) -> dict[str, Any]:

@@ -81,7 +81,15 @@ def _gold(entry: dict[str, Any], path: Path, case_id: str, notes: list[str]) -> 
     if answer is None and cited is not None:
         answer = re.sub(r"\s*[\[|][\d,;\s–-]+[\]|]", "", cited)
     sentences = _answer_sentences(entry.get("clinician_answer_sentences"), where, notes)
-    return Gold(relevance, answer.strip(LAYOUT) if answer else None, sentences)
+    return Gold(relevance, answer.strip(LAYOUT) if answer else None, sentences, _remark(entry.get("review"), where))
+
+
+def _remark(review: Any, where: str) -> str | None:
+    """What a reviewer remarked, in a key that archehr review has exported."""
+    remark = review.get("remark") if isinstance(review, dict) else None
+    if not isinstance(remark, str | None):
+        raise DataError(f"{where}: the remark in review must be a string")
+    return remark or None
 
 
 def _relevance(answers: Any, where: str) -> dict[str, Relevance]:

@@ -15,6 +15,7 @@ import dspy
 from archehr.data.case import Case
 from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.files import write_private
+from archehr.data.joined import data_label
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
@@ -65,11 +66,6 @@ def program_file(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return to_file(optimised.program, provenance)
-
-
-def data_label(data_name: str) -> str:
-    """A name for DATA that tells no path of this machine."""
-    return data_name.rstrip("/") if data_name.startswith("sample/") else Path(data_name).stem
 
 
 def scores_json(optimised: Optimised) -> dict[str, Any]:
@@ -167,7 +163,8 @@ def _grams(text: str) -> list[str]:
 def _text_of(case: Case) -> str:
     answers = [a.text for a in case.answer_sentences]
     parts = [case.narrative, case.clinician_question or "", case.note or "", *(s.text for s in case.sentences)]
-    return "\n".join([*parts, *answers, (case.gold.answer if case.gold else None) or ""])
+    gold = [case.gold.answer or "", case.gold.remark or ""] if case.gold else []
+    return "\n".join([*parts, *answers, *gold])
 
 
 def _model_only(identity: Mapping[str, Any] | None) -> dict[str, Any] | None:

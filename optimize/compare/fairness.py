@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from archehr.data.case import Case, DataError
+from archehr.data.joined import data_label
 from archehr.optimize.compare.program_run import ProgramRun
-from archehr.optimize.files import data_label
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.stages.demos import made_from

@@ -122,6 +122,11 @@ def _score(task: StageTask, example: dspy.Example, prediction: dspy.Prediction, 
 
 
 def _feedback(task: StageTask, example: dspy.Example, prediction: dspy.Prediction, settings: PipelineSettings) -> str:
-    said = task.labels.feedback(prediction, task.cases[example.case_id], settings)
-    repairs = "; ".join(f"{n.kind}: {n.detail}" for n in prediction.notices)
-    return f"{said} The reply had faults ({repairs})." if repairs else said
+    """What the stage says of a reply, its faults, and what a reviewer remarked on an earlier answer to the case."""
+    case = task.cases[example.case_id]
+    said = task.labels.feedback(prediction, case, settings)
+    if repairs := "; ".join(f"{n.kind}: {n.detail}" for n in prediction.notices):
+        said += f" The reply had faults ({repairs})."
+    if case.gold is not None and case.gold.remark:
+        said += f" A reviewer remarked on an earlier answer to this case: {case.gold.remark}"
+    return said

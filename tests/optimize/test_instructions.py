@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from archehr.data.case import DataError
+from archehr.data.case import Case, DataError
 from archehr.data.dataset import read_cases
 from archehr.optimize.folds import Answering, StagePrompt
 from archehr.optimize.optimizers.optimizer import Options, Work
@@ -23,11 +25,11 @@ from tests.scripted_stages import PROPOSAL, gold_lm, stage_of
 FEW = read_cases("sample/dev")[:6]
 
 
-def written(optimizer: str, stage: StageName, lm: Any, **more: Any) -> StagePrompt:
+def written(optimizer: str, stage: StageName, lm: Any, cases: Sequence[Case] = tuple(FEW), **more: Any) -> StagePrompt:
     options = Options(optimizer, **{"candidates": 3, "demos": 2} | more)
     answering = Answering(lm, workers=2)
-    work = Work(options, GroundedQA(), FEW, answering, answering)
-    (prompt,) = optimizer_of(optimizer).compile(stage, FEW, work)
+    work = Work(options, GroundedQA(), cases, answering, answering)
+    (prompt,) = optimizer_of(optimizer).compile(stage, cases, work)
     return prompt
 
 
@@ -59,6 +61,19 @@ def test_gepa_takes_the_instruction_that_works_better_and_tells_the_proposer_why
     assert prompt == StagePrompt([], PROPOSAL)
     assert proposals
     assert re.search(r"Missing links \(answer sentence to note sentence\): 1 to \d", proposals[0])
+
+
+def test_what_a_reviewer_remarked_reaches_the_proposer_of_gepa() -> None:
+    lm = gold_lm(FEW)
+    remark = "Never cite the family history for a cause."
+    reviewed = [replace(c, gold=replace(c.gold, remark=remark)) for c in FEW if c.gold]
+    told_apart = lm.engine.backend.engine
+    plain = told_apart._reply
+    none = '{"links": [' + ", ".join(f'{{"answer_id": "{i}", "evidence_ids": []}}' for i in range(1, 7)) + "]}"
+    told_apart._reply = lambda request: none if stage_of(request) == "align" else plain(request)
+    written("gepa", "align", lm, reviewed)
+    proposals = [prompt_text(r) for r in lm.requests if stage_of(r) is None]
+    assert proposals and f"A reviewer remarked on an earlier answer to this case: {remark}" in proposals[0]
 
 
 @pytest.mark.parametrize("optimizer", ["mipro", "gepa"])

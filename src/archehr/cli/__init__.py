@@ -10,6 +10,7 @@ import typer
 from archehr.cli.ask import ask
 from archehr.cli.compare import compare
 from archehr.cli.optimize import optimize
+from archehr.cli.review import review
 from archehr.cli.run import run
 from archehr.cli.score import score
 from archehr.cli.show import show
@@ -17,7 +18,7 @@ from archehr.cli.validate import validate
 from archehr.data.case import DataError
 from archehr.terminal.options import say
 
-COMMANDS = (run, ask, validate, score, show, optimize, compare)
+COMMANDS = (run, ask, validate, score, show, optimize, compare, review)
 
 app = typer.Typer(
     name="archehr",

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from archehr.data.case import DataError
+from archehr.data.joined import join
 from archehr.terminal.options import (
     CasesOpt,
-    DataArg,
     DataOptions,
     JsonOpt,
     KeyOpt,
@@ -27,7 +27,9 @@ from archehr.terminal.options import (
 @with_data_options
 @with_lm_options
 def optimize(
-    data: DataArg,
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA…", help="a folder, an .xml file, sample/dev …; several are joined")
+    ],
     *,
     out: Annotated[Path, typer.Option(help="the program file to write")],
     optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
@@ -60,7 +62,9 @@ def optimize(
     chosen = Options(
         optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
     )
-    asked = read_data(data, key, cases, data_options)
+    if key is not None and len(data) > 1:
+        raise DataError("--key is the key of one DATA; with several, each has its own beside it")
+    asked = join([read_data(name, key, None, data_options) for name in data], say).only(cases)
     lm = make(lm_options)
     if lm is None:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")

@@ -1,0 +1,1 @@
+"""The review page: a clinician corrects what a run said, and the corrections become labels."""

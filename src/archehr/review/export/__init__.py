@@ -1,0 +1,1 @@
+"""Finished cases as labels that other programs learn from."""
