@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -112,13 +113,14 @@ def read_xml(path: Path) -> Element:
     return root
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace the file `path` by `text`, readable by its owner alone, whole or not at all. Raises DataError."""
+def write_private(path: Path, text: str | Iterable[str]) -> None:
+    """Replace the file `path` by `text`, whole or in pieces, readable by its owner alone; all of it or nothing.
+    Raises DataError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-            out.write(text)
+            out.writelines([text] if isinstance(text, str) else text)
         temporary.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
