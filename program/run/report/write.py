@@ -28,7 +28,7 @@ Pair = tuple[Case, CaseRecord]
 def write_report(
     manifest: Manifest, scores: Mapping[str, Any], cases: Iterable[Case], records: Iterable[CaseRecord], path: Path
 ) -> None:
-    """Write the page at `path`, or an index there and its pages in the folder beside it (report.html, report/0001.html).
+    """Write the page at `path`, or an index there and its pages in a folder beside it (report.html, report/0001.html).
 
     `records` are in the order of `cases`; both are read once, and no more than one page of them is held. All files
     are 0600: they hold the notes. Raises DataError.
@@ -117,14 +117,13 @@ class _Report:
 
     @contextlib.contextmanager
     def _rows(self) -> Iterator[IO[str]]:
-        """A file of its own for the lines of the list, gone when it is closed."""
+        """A file of its own for the lines of the list, gone when it is closed. Raises DataError."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            rows = tempfile.TemporaryFile("w+", dir=self.folder, encoding="utf-8")
+            with tempfile.TemporaryFile("w+", dir=self.folder, encoding="utf-8") as rows:
+                yield rows
         except OSError as error:
             raise DataError(f"{self.folder}: cannot be written ({error.strerror}); free space or mend it") from None
-        with rows:
-            yield rows
 
     def _remove_pages(self, keep: int) -> None:
         """Pages that an earlier, longer report left behind."""

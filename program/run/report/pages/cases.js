@@ -7,17 +7,18 @@
   const target = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
   const citations = () => [...document.querySelectorAll("a.cite")].filter((link) => !link.closest("article").hidden);
 
-  // Scrolls the note in its pane, and the page only as far as citation and sentence are not both in view.
+  // Scrolls the note in its pane, and the page only as far as citation and sentence are not both in view. A case that
+  // comes into view is laid out then, and the pane of a phone sticks to its bottom: so more than once.
   const keepBoth = (link, sentence) => {
     const pane = sentence.closest(".pane");
-    const inPane = () => sentence.getBoundingClientRect().top - pane.getBoundingClientRect().top;
-    pane.scrollTop += inPane() - Math.max(0, (pane.clientHeight - sentence.offsetHeight) / 2);
-    for (let time = 0; time < 2; time += 1) {
-      const [cited, said] = [link.getBoundingClientRect(), sentence.getBoundingClientRect()];
-      const frame = pane.getBoundingClientRect();
-      const below = frame.left < cited.right && frame.bottom > window.innerHeight - GAP; // a phone: the pane is below
-      const bottom = below ? Math.min(frame.top, window.innerHeight) : window.innerHeight;
-      const [high, low] = below ? [cited.top, cited.bottom] : [Math.min(cited.top, said.top), Math.max(cited.bottom, said.bottom)];
+    for (let time = 0; time < 5; time += 1) {
+      const inPane = sentence.getBoundingClientRect().top - pane.getBoundingClientRect().top;
+      pane.scrollTop += inPane - Math.max(0, (pane.clientHeight - sentence.offsetHeight) / 2);
+      const [cited, said, frame] = [link, sentence, pane].map((one) => one.getBoundingClientRect());
+      const stacked = frame.left < cited.right;
+      const bottom = stacked ? Math.min(frame.top, window.innerHeight) : window.innerHeight;
+      const high = stacked ? cited.top : Math.min(cited.top, said.top);
+      const low = stacked ? cited.bottom : Math.max(cited.bottom, said.bottom);
       if (low > bottom - GAP) window.scrollBy(0, Math.min(low - bottom + GAP, high - GAP));
       else if (high < GAP) window.scrollBy(0, high - GAP);
     }
@@ -57,7 +58,7 @@
     if (link.matches(".cite")) {
       event.preventDefault();
       history.replaceState({ citation: citations().indexOf(link) }, "");
-      history.pushState(null, "", link.hash);
+      history.pushState(null, "");
       follow(link).focus({ preventScroll: true });
     } else if (link.matches(".back")) {
       event.preventDefault();

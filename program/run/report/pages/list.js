@@ -2,6 +2,7 @@
 // The list of cases: filters, search, order, and pages of 50. Texts are only ever set as text.
 (() => {
   const PER_PAGE = 50;
+  const WORD = /[\p{L}\p{N}_]+(?:[-'.][\p{L}\p{N}_]+)*/gu; // as view.py finds words
   const { looks, cases } = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const [list, count, place, earlier, later] = ["list", "count", "place", "earlier", "later"].map(byId);
@@ -16,6 +17,7 @@
     if (one.href.startsWith("#")) articles.set(one, byId(one.href.slice(1)).closest("article"));
   });
   let look = "";
+  let order = "";
   let page = 0;
   let found = cases;
 
@@ -65,16 +67,20 @@
     count.textContent = `${found.length} of ${cases.length} cases shown`;
   };
   const choose = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const asked = search.value.trim().toLowerCase();
+    const words = asked.match(WORD) ?? [];
+    const says = (one) => one.id.toLowerCase().includes(asked) || (words.length && words.every((word) => one.words.includes(word)));
     const fits = (one) => (look === "clear" ? !one.looks.length : !look || one.looks.includes(look))
       && (!notice.value || one.notices.includes(notice.value))
-      && words.every((word) => one.words.includes(word) || one.id.toLowerCase().includes(word));
+      && says(one);
     const by = rank[sort.value];
-    found = cases.filter(fits).sort((a, b) => by(a) - by(b) || a.number - b.number);
+    const inOrder = (a, b) => by(a) - by(b) || a.number - b.number;
+    found = cases.filter(fits).sort(inOrder);
     if (articles.size) {
       const shown = new Set(found);
       for (const [one, article] of articles) article.hidden = !shown.has(one);
-      byId("cases").append(...found.map((one) => articles.get(one)));
+      if (order !== sort.value) byId("cases").append(...[...cases].sort(inOrder).map((one) => articles.get(one)));
+      order = sort.value;
     }
     page = 0;
     show();
