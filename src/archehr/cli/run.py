@@ -70,6 +70,7 @@ def run(
             workers=workers,
             fresh=fresh,
             on_case=display.case_done,
+            on_resume=display.done_before,
             tell=say,
         )
     print_run(result, as_json=json)
