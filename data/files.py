@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -119,13 +120,15 @@ def read_xml(path: Path) -> Element:
     return root
 
 
-def write_private(path: Path, content: str | bytes) -> None:
-    """Replace the file `path` by `content`, readable by its owner alone, whole or not at all. Raises DataError."""
+def write_private(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Replace the file `path` by `content`, whole or in pieces, readable by its owner alone; all of it or nothing.
+    Raises DataError."""
+    pieces = [content] if isinstance(content, (str, bytes)) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.write(content.encode() if isinstance(content, str) else content)
+            out.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
         temporary.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

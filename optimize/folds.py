@@ -97,6 +97,7 @@ class Answering:
     tell: Callable[[str], None] = field(default=lambda line: None)
     cases_answered: int = field(default=0, init=False)
     cases_with_failures: int = field(default=0, init=False)
+    expected_calls: int = field(default=0, init=False)  # of the whole optimisation, at most; 0 while unknown
 
     def warm(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> None:
         """Ask for every stage's reply on gold inputs, so that a compilation, which is serial, finds it cached."""

@@ -9,7 +9,7 @@ from archehr.data.case import Case
 from archehr.metrics.components import headline
 from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_difference
 from archehr.metrics.leaderboard import CaseTable
-from archehr.optimize.calls import BASELINES, expected_calls
+from archehr.optimize.calls import BASELINES, expected_calls, most_calls
 from archehr.optimize.cuts import Reliability, fit_cut, reliability
 from archehr.optimize.folds import Answering, assemble, split_folds
 from archehr.optimize.optimizers.optimizer import Options, Work
@@ -77,6 +77,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     if labelled:
         folds = split_folds(labelled, options.folds)
         answering.tell(expected_calls(options, labelled))
+        answering.expected_calls = most_calls(options, labelled)
     work = Work(options, base, labelled, answering, teacher)
     for stage in options.stages:
         work.labelled(stage, labelled)

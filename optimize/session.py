@@ -15,6 +15,7 @@ from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised, optimize
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
+from archehr.optimize.progress import calls_told
 from archehr.program.lm.cache import configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
 from archehr.program.run.batch import Interrupted
@@ -52,7 +53,8 @@ def optimize_to_file(
 
     answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
     try:
-        optimised = optimize(options, data.cases, answering, teacher)
+        with calls_told(getattr(lm, "ledger", None), lambda: answering.expected_calls, tell):
+            optimised = optimize(options, data.cases, answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:

@@ -6,11 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from archehr.cli import main
+from tests.browser import start_browser
 
 
 class Ran(NamedTuple):
@@ -53,3 +54,11 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return Ran(code, out, err)
 
     return call
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium, for the tests of one module."""
+    driver = start_browser(tmp_path_factory.mktemp("chromium"))
+    yield driver
+    driver.quit()

@@ -36,5 +36,5 @@ def optimizer_of(name: str) -> Optimizer:
 
 
 def _add_those_of_other_packages() -> None:
-    for point, optimizer in plugins.added(GROUP, Optimizer):
+    for point, optimizer in plugins.added(GROUP, Optimizer):  # type: ignore[type-abstract]
         OPTIMIZERS.setdefault(point.name, optimizer)

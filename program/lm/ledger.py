@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -102,6 +102,7 @@ class Ledger:
         self._by_lm: dict[str, Count] = {}
         self._models: dict[str, int] = {}
         self._notes: dict[str, None] = {}
+        self.on_entry: Callable[[str | None], None] = lambda _: None  # gets the stage of each entry, on any thread
 
     def add(self, entry: Count, *, lm: str, version: str | None = None) -> None:
         """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model that the reply
@@ -113,6 +114,7 @@ class Ledger:
                 ledger._by_lm.setdefault(lm, Count()).add(entry)
                 if version:
                     ledger._models[version] = ledger._models.get(version, 0) + 1
+        self.on_entry(where.get()[1])
 
     def note(self, line: str) -> None:
         """Keep what the user should be told of an LM, once."""

@@ -78,14 +78,16 @@ def run_cases(
     fresh: bool = False,
     export: Collection[str] = (),
     on_case: Callable[[CaseRecord], None] = lambda _: None,
+    on_resume: Callable[[int], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Answer the cases of `data`; with `out`, keep a run folder that the same call resumes.
 
     The hash of the data that the cases were chosen from decides whether a folder may be resumed. `export` names
     further forms of the answers for the folder (archehr.data.writers.EXPORTS). `on_case` gets each record as it is
-    finished, `tell` a line for what the user should know. Raises DataError before the first call for what cannot work,
-    and lets BudgetExceeded, Interrupted and unusable-LM errors through with every finished case on disk.
+    finished, `on_resume` how many of the cases were finished before, `tell` a line for what the user should know.
+    Raises DataError before the first call for what cannot work, and lets BudgetExceeded, Interrupted and unusable-LM
+    errors through with every finished case on disk.
 
     Example:
         >>> import archehr
@@ -103,7 +105,7 @@ def run_cases(
         counted = replace(job, ledger=ledger if hasattr(lm, "ledger") else None)
         if out is None:
             return _in_memory(counted, data, workers, on_case)
-        return _in_folder(counted, data, Path(out), workers, fresh, export, on_case, tell)
+        return _in_folder(counted, data, Path(out), workers, fresh, export, on_case, on_resume, tell)
 
 
 def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRecord], None]) -> RunResult:
@@ -124,6 +126,7 @@ def _in_folder(
     fresh: bool,
     export: Collection[str],
     on_case: Callable[[CaseRecord], None],
+    on_resume: Callable[[int], None],
     tell: Callable[[str], None],
 ) -> RunResult:
     identity, started = _identity(job, data), datetime.now(UTC)
@@ -131,6 +134,7 @@ def _in_folder(
         _prepare(job, identity, folder, tell)
         earlier = folder.manifest.sessions if folder.manifest else []
         left = [c for c in data.cases if c.id not in folder.records]
+        on_resume(len(data.cases) - len(left))
 
         def keep_manifest() -> None:
             session = Session.of(started, job.ledger)

@@ -1,48 +1,18 @@
-"""The pages in a real browser: no console error, plots drawn, filters and keyboard work. Needs Debian's chromium."""
+"""The comparison in a real browser: no console error, plots drawn, filters and keyboard work."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from archehr.data.dataset import Dataset
 from archehr.optimize.compare.compare import compare
 from archehr.optimize.compare.html import write_page
-from archehr.program.pipeline import extractive_program
-from archehr.program.run.run import run_cases
 from archehr.program.stages.registry import STAGES
+from tests.browser import all_of, shown_as, width_and_ground
 from tests.finished_runs import TEST, run_of
-
-selenium = pytest.importorskip("selenium", reason="needs the extra `test` (selenium)")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="needs a browser: apt-get install chromium chromium-driver"
-)
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1280,900"
-).split()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = CHROMIUM or ""
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = Chrome(options=options, service=Service(DRIVER))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +31,6 @@ def comparison_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(browser: Any, comparison_page: Path) -> Any:
     browser.get(comparison_page.as_uri())
     return browser
-
-
-def all_of(browser: Any, css: str) -> list[Any]:
-    return list(browser.find_elements("css selector", css))
 
 
 def shown_cases(browser: Any) -> list[str]:
@@ -169,23 +135,6 @@ def test_a_link_to_a_case_opens_it(opened: Any, comparison_page: Path) -> None:
     assert opened.find_element("id", "case-110").get_attribute("open") is not None
 
 
-@contextmanager
-def shown_as(browser: Any, width: int, scheme: str) -> Iterator[None]:
-    """The page in a window of this width and in this colour scheme."""
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    yield
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
-def width_and_ground(browser: Any) -> tuple[int, str]:
-    script = "return [document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]"
-    return tuple(browser.execute_script(script))
-
-
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(247, 248, 249)"), ("dark", "rgb(17, 20, 24)")])
 def test_nothing_runs_off_the_side_in_any_width_or_colour_scheme(
@@ -206,16 +155,3 @@ def test_in_print_every_case_is_open(opened: Any) -> None:
         assert not opened.find_element("id", "search").is_displayed()
     finally:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_a_citation_of_a_report_leads_to_its_sentence(browser: Any, tmp_path: Path) -> None:
-    run_cases(Dataset(tuple(TEST[:2]), "sample/test"), extractive_program(), out=tmp_path / "r")
-    browser.get((tmp_path / "r/report.html").as_uri())
-    assert browser.get_log("browser") == []
-    with shown_as(browser, 360, "dark"):
-        assert width_and_ground(browser)[0] <= 360
-    citation = all_of(browser, "a.cite")[0]
-    citation.click()
-    target = browser.find_element("css selector", "li:target")
-    assert f"[{target.find_element('css selector', '.id').text}]" in citation.get_attribute("textContent")
-    assert target.is_displayed()

@@ -23,7 +23,7 @@ from archehr.optimize.compare.compare import compare
 from archehr.optimize.compare.html import write_page
 from archehr.program.pipeline import extractive_program
 from archehr.program.run.html import BASE
-from archehr.program.run.report import NOTICES
+from archehr.program.run.report.looks import NOTICES
 from archehr.program.run.run import run_cases
 from archehr.program.types import NoticeKind
 from tests.conftest import Ran

@@ -46,7 +46,7 @@ def ask(
     """
     from archehr.data.notes import read_note
     from archehr.program.run.run import run_cases
-    from archehr.terminal.display import print_answer
+    from archehr.terminal.display import AskDisplay, print_answer
 
     told: list[str] = []
     options = data_options.read_options()
@@ -55,7 +55,8 @@ def ask(
         say(line)
     lm = make(lm_options)
     loaded = load(program, lm, preset, no_abstain=no_abstain)
-    result = run_cases([case], loaded, lm, question="given" if question else "own")
+    with AskDisplay(case, lm):
+        result = run_cases([case], loaded, lm, question="given" if question else "own")
     print_answer(case, result.records[0], as_json=json)
     if (why := result.why_lm_never_answered()) is not None:
         say(f"no LM call succeeded ({why}): this answer is the fallback, not the LM's")

@@ -77,6 +77,7 @@ def run(
             fresh=fresh,
             export=export or (),
             on_case=display.case_done,
+            on_resume=display.done_before,
             tell=say,
         )
     print_run(result, as_json=json)

@@ -9,12 +9,14 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isnan, nan
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from archehr.metrics.components import MEAN, headline
 
@@ -26,13 +28,23 @@ if TYPE_CHECKING:
 
 
 class RunDisplay:
-    """A progress bar; where stderr is no terminal, nothing."""
+    """A progress bar with the time left and, of the cases answered since it began, those that an LM failed on and what
+    they cost; where stderr is no terminal, nothing. It fits 80 columns."""
 
-    def __init__(self, total: int, what: str = "cases") -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task(what, total=total)
+    def __init__(self, total: int, what: str = "cases", console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left{task.fields[took]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(what, total=total, took="")
+        self._failed, self._cost, self._asked = 0, 0.0, False
 
     def __enter__(self) -> RunDisplay:
         self._progress.start()
@@ -41,8 +53,51 @@ class RunDisplay:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._progress.stop()
 
+    def done_before(self, cases: int) -> None:
+        """That many need no answer; they say nothing of how long the others take."""
+        self._progress.reset(self._task, completed=cases)
+
     def case_done(self, record: CaseRecord) -> None:
-        self._progress.advance(self._task)
+        self._failed += any(n["kind"] == "lm_failed" for n in record.notices)
+        cost = record.usage.get("cost", 0.0)
+        self._asked = self._asked or bool(record.usage)
+        self._cost = nan if cost is None else self._cost + cost
+        self._progress.update(self._task, advance=1, took=self._took())
+
+    def _took(self) -> str:
+        failed = f", {self._failed} failed" if self._failed else ""
+        cost = "" if not self._asked else ", cost unknown" if isnan(self._cost) else f", ${self._cost:.4f}"
+        return failed + cost
+
+
+class AskDisplay:
+    """What `ask` is doing, and which stages an LM has answered; where stderr is no terminal, nothing."""
+
+    def __init__(self, case: Case, lm: Any, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        who = (
+            escape(f"asking {lm.model}") if hasattr(lm, "model") else "answering" + (" without an LM" if not lm else "")
+        )
+        self._doing = f"{who} from {len(case.sentences)} note sentences"
+        self._ledger = getattr(lm, "ledger", None)
+        self._stages: dict[str, None] = {}
+        self._status = console.status(self._doing) if console.is_terminal else None
+
+    def __enter__(self) -> AskDisplay:
+        if self._status is not None:
+            self._status.start()
+            if self._ledger is not None:
+                self._ledger.on_entry = self._heard
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def _heard(self, stage: str | None) -> None:
+        assert self._status is not None
+        self._stages[stage or "other"] = None
+        self._status.update(f"{self._doing}; replied so far: {', '.join(self._stages)}")
 
 
 def default_folder(data_title: str, program: str, lm: str | None) -> Path:
