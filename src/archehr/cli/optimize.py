@@ -15,7 +15,7 @@ from archehr.terminal.options import (
     JsonOpt,
     KeyOpt,
     LMOptions,
-    make,
+    make_one,
     read_data,
     say,
     with_lm_options,
@@ -57,10 +57,13 @@ def optimize(
         optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
     )
     asked = read_data(data, key, cases)
-    lm = make(lm_options)
-    if lm is None:
+    names = lm_options.names()
+    if names.keys() - {""}:
+        raise DataError("--lm STAGE=NAME: an optimisation asks one LM; optimise with --stage STAGE --lm NAME instead")
+    if not names:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
-    teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
+    lm = make_one(lm_options, names[""])
+    teacher = make_one(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
     found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
     say(f"LM use: {usage_in_words(lm.ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))
