@@ -105,6 +105,9 @@ class Ledger:
         self._models: dict[str, int] = {}
         self._notes: dict[str, None] = {}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self  # a program that carries its LM is copied with it, and is counted with it
+
     def add(self, entry: Count, *, lm: str, version: str | None = None) -> None:
         """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model that the reply
         names."""
