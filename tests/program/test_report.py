@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +23,6 @@ from archehr.program.types import Link, Notice, SentenceScore
 from tests.report_pages import Pair, answered, many, scored, with_notices, without_support, written
 
 
-class LaterRecord(CaseRecord):
-    """A record that names the stages no LM was reached for."""
-
-    unreached: Sequence[str] = ()
-
-
 class VotedScore(SentenceScore):
     """A score that several views agreed on."""
 
@@ -43,7 +37,7 @@ def sure(**more: object) -> CaseRecord:
         "links": [Link(answer_id="1", evidence_ids=["1"])],
         "answer_sentences": ["She fell."],
     }
-    return LaterRecord(case_id="1", **(told | more))
+    return CaseRecord(case_id="1", **(told | more))
 
 
 def noticed(stage: str, kind: str) -> dict[str, str]:
@@ -202,7 +196,7 @@ def test_text_of_any_kind_is_kept_as_text(tmp_path: Path, count: int) -> None:
 
 def test_the_report_says_what_fell_back_what_is_unsupported_and_what_no_one_foresaw(tmp_path: Path) -> None:
     (one, first), (two, second), (three, third) = list(many(3))
-    lost = LaterRecord(**first.model_dump(), unreached=["score", "generate"])
+    lost = first.model_copy(update={"unreached": ["score", "generate"]})
     text = written(
         [
             (one, lost),

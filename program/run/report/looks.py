@@ -70,7 +70,7 @@ def looks_of(record: CaseRecord, lowest: bool) -> list[str]:
 
 def unreached(record: CaseRecord) -> list[str]:
     """The stages that a fallback answered because no LM was reached."""
-    return list(getattr(record, "unreached", ()))
+    return list(record.unreached)
 
 
 def declines(record: CaseRecord) -> bool:
