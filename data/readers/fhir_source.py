@@ -11,10 +11,11 @@ from typing import Any
 
 from archehr.data.case import DataError, shown_id, shown_ids
 from archehr.data.files import unpacked_head
-from archehr.data.readers.fhir_resources import READ, Reference
 from archehr.data.reading.reader import Reading, suffix_of
 from archehr.data.reading.rows import json_lines, open_text
 
+# Whose subjects are looked at: the resources that hold notes and messages.
+_ABOUT = ("DocumentReference", "Composition", "DiagnosticReport", "Communication", "QuestionnaireResponse")
 _ENDINGS = (".json", ".ndjson", ".jsonl")
 
 
@@ -110,18 +111,22 @@ def _patients(bundle: Bundle) -> Iterator[str]:
             yield resource["id"] if isinstance(resource.get("id"), str) else _last_part(url)
     for resource in bundle.entries:
         subject = resource.get("subject")
-        if resource["resourceType"] in READ and isinstance(subject, dict) and isinstance(subject.get("reference"), str):
-            yield patient_of(Reference(reference=subject["reference"]), bundle.by_url) or ""
+        if (
+            resource["resourceType"] in _ABOUT
+            and isinstance(subject, dict)
+            and isinstance(subject.get("reference"), str)
+        ):
+            yield patient_of(subject["reference"], bundle.by_url) or ""
 
 
-def patient_of(subject: Reference | None, by_url: Mapping[str, dict[str, Any]]) -> str | None:
+def patient_of(reference: str | None, by_url: Mapping[str, dict[str, Any]]) -> str | None:
     """The id of the patient a reference means, in any of its forms: relative, absolute, urn:uuid, by identifier."""
-    if subject is None or not subject.reference:
+    if not reference:
         return None
-    resource = by_url.get(subject.reference)
+    resource = by_url.get(reference)
     if resource is not None and isinstance(resource.get("id"), str):
         return str(resource["id"])
-    return _last_part(subject.reference)
+    return _last_part(reference)
 
 
 def _last_part(reference: str) -> str:

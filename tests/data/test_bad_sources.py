@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archehr.data.case import DataError
@@ -206,6 +206,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_anything_anywhere_in_a_bundle_is_read_or_gets_one_line(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -229,6 +230,7 @@ def test_anything_anywhere_in_a_bundle_is_read_or_gets_one_line(
         assert len(str(error).splitlines()) == 1 and "gout" not in str(error)
 
 
+@settings(deadline=None)  # the first Parquet file loads its library
 @given(st.binary(max_size=300), st.sampled_from(["t.csv", "t.jsonl", "t.parquet", "b.json", "t.csv.gz", "x"]))
 def test_no_bytes_make_a_reader_raise_anything_else(
     tmp_path_factory: pytest.TempPathFactory, raw: bytes, name: str
