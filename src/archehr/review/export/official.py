@@ -56,7 +56,7 @@ def _elements(case: Case) -> Iterator[str]:
         yield "<note_excerpt_sentences>"
         place = 0
         for s in case.sentences:
-            found = (case.note or "").find(s.text, place)
+            found = (case.note or "").find(s.text, place) if s.start is None else s.start
             place = max(place, found)
             yield _element(
                 "sentence", s.text, id=s.id, paragraph_id=s.paragraph_id, start_char_index=found, length=len(s.text)
