@@ -28,9 +28,10 @@ def at(case_id: str | None = None, stage: str | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def booked_apart() -> Iterator[Ledger]:
-    """A ledger of the LM calls made inside and no others: an LM and its own ledger may outlive a run."""
-    token = _apart.set(ledger := Ledger())
+def booked_apart(tell: Callable[[str], None] = lambda _: None) -> Iterator[Ledger]:
+    """A ledger of the LM calls made inside and no others: an LM and its own ledger may outlive a run. `tell` gets its
+    notes as they are made."""
+    token = _apart.set(ledger := Ledger(tell))
     try:
         yield ledger
     finally:
@@ -95,7 +96,8 @@ class Ledger:
     """Every attempt of every LM that shares it, thread-safe. A reply from DSPy's cache is a `cache_hits`, not a
     call."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._tell = tell
         self._lock = threading.Lock()
         self._counts: dict[Place, Count] = {}
         self._cases: dict[str, Count] = {}
@@ -120,7 +122,9 @@ class Ledger:
         """Keep what the user should be told of an LM, once."""
         for ledger in self._and_apart():
             with ledger._lock:
-                ledger._notes[line] = None
+                if line not in ledger._notes:
+                    ledger._notes[line] = None
+                    ledger._tell(line)
 
     def _and_apart(self) -> tuple[Ledger, ...]:
         apart = _apart.get()

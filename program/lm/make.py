@@ -17,7 +17,6 @@ from archehr.program.lm.metered import MeteredEngine
 from archehr.program.lm.policy import LMConfigError, keys_in_reach, without_userinfo
 from archehr.program.lm.registry import find_backend
 from archehr.program.lm.settings import LMSettings, check_numbers
-from archehr.program.lm.wire.concessions import SchemaMode
 
 
 def make_lm(name: str, *, ledger: Ledger | None = None, budget: Budget | None = None, **settings: Any) -> dspy.LM:
@@ -44,7 +43,7 @@ def make_lm(name: str, *, ledger: Ledger | None = None, budget: Budget | None = 
         budget=budget,
         record=asked.record,
         secrets=keys_in_reach(asked.api_key),
-        schema=asked.schema_mode,
+        asked=asked,
         **taken,
     )
 
@@ -57,7 +56,7 @@ def metered_lm(
     budget: Budget | None = None,
     record: str | Path | None = None,
     secrets: Sequence[str] = (),
-    schema: SchemaMode = "auto",
+    asked: LMSettings | None = None,
     **settings: Any,
 ) -> dspy.LM:
     """A dspy.LM over any backend, wrapped as every LM of this program is; `settings` are dspy.LM's own."""
@@ -66,7 +65,8 @@ def metered_lm(
         from archehr.program.lm.engines.replay import Recorder
 
         on_reply = Recorder(Path(record)).append
-    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secrets, schema)
+    schema = asked.schema_mode if asked is not None else "auto"
+    engine = MeteredEngine(backend, Ledger() if ledger is None else ledger, budget, on_reply, secrets, schema, asked)
     # DSPy's cache key leaves out the engine and its endpoint. `metadata` is in the key and the engine takes it out
     # of the request, so two servers under one model name never share an answer.
     endpoint = without_userinfo(backend.endpoint) if backend.endpoint else "this process"

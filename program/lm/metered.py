@@ -12,6 +12,7 @@ from dspy import lm15
 
 from archehr.program.lm.backend import FREE, Backend, prompt_text
 from archehr.program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Need, Tokens
+from archehr.program.lm.settings import LMSettings
 from archehr.program.lm.wire.concessions import Concessions, Form, SchemaMode
 from archehr.program.lm.wire.errors import told
 from archehr.program.lm.wire.replies import tokens_of, usable
@@ -33,8 +34,10 @@ class MeteredEngine:
         on_reply: Callable[[lm15.Request, lm15.Response], None] | None = None,
         secrets: Sequence[str] = (),
         schema: SchemaMode = "auto",
+        asked: LMSettings | None = None,
     ) -> None:
         self.backend = backend
+        self.asked = asked
         self.concessions = Concessions(schema)
         self.ledger = ledger
         self.budget = budget
@@ -49,6 +52,21 @@ class MeteredEngine:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MeteredEngine:
         return self  # Module.deepcopy would otherwise split one LM, its connections and its ledger into several
+
+    def dump_state(self) -> dict[str, Any]:
+        """What makes an engine like this one again, for dspy.Module.save: never a key. Raises TypeError where make_lm
+        did not make it."""
+        if self.asked is None:
+            raise TypeError("only an LM of make_lm can be saved with a program")
+        return self.asked.model_dump(mode="json", by_alias=True, exclude={"api_key"})
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> MeteredEngine:
+        """The engine that `dump_state` describes, with a key from the environment."""
+        from archehr.program.lm.make import make_lm
+
+        engine: MeteredEngine = make_lm(**state).engine
+        return engine
 
     def complete(self, request: lm15.Request) -> lm15.Response:
         """One reply, in the form that the server takes. Raises lm15 errors, and BudgetExceeded before it sends."""

@@ -7,35 +7,57 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import dspy
 
 from archehr.data.case import Case, DataError
 from archehr.program.lm.ledger import Ledger
+from archehr.program.lm.wire.errors import Outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.run.batch import in_threads
 from archehr.program.run.records import CaseRecord
+from archehr.program.run.stage_lms import stage_lms
 from archehr.program.stages.registry import possible_stages
 from archehr.program.types import StageName
 
 
+class RunStopped(RuntimeError):
+    """The LM will not answer, which is the `__cause__`. `done` of `total` cases are on disk, and the same call answers
+    the others; `begun` says whether the LM had ever answered in this call."""
+
+    def __init__(self, why: BaseException, done: int, total: int, begun: bool) -> None:
+        super().__init__(str(why))
+        self.done, self.total, self.begun = done, total, begun
+
+
 @dataclass(frozen=True)
 class Job:
-    """What answers a case. `ledger` has what each case took; None where the LM is not counted."""
+    """What answers a case. `lm` is asked by the stages that have no LM of their own. `ledger` has what each case took;
+    None where no LM is counted."""
 
     program: GroundedQA
     lm: dspy.BaseLM | None
     question: QuestionSource
     stages: tuple[StageName, ...]
     ledger: Ledger | None = None
+    outages: Outages = field(default_factory=Outages)
+
+    @property
+    def lms(self) -> list[dspy.BaseLM]:
+        """The LMs that are asked, each once."""
+        asked = stage_lms(self.program, self.lm).values()
+        return list({id(lm): lm for lm in asked if lm is not None}.values())
 
     def check(self, cases: Sequence[Case]) -> None:
         """Raises DataError, before the first call, for what cannot work."""
         if not cases:
             raise DataError("no case to answer; the data is empty")
-        if self.program.asks_lm and self.lm is None:
+        without = [stage for stage, lm in stage_lms(self.program, self.lm).items() if lm is None]
+        if without and not self.lms:
             raise DataError("this program asks an LM; name one with --lm, or run --program extractive")
+        if without:
+            raise DataError(f"no LM for {', '.join(without)}; name one for the stages without their own: --lm NAME")
         if self.question == "given" and (lacking := [c.id for c in cases if c.sentences and not c.clinician_question]):
             raise DataError(f"case {lacking[0]} has no clinician_question; run with --question own")
 
@@ -53,7 +75,12 @@ class Job:
         with dspy.context(lm=self.lm, disable_history=True, max_trace_size=0):
             prediction = self.program(case=case, question=self.question, stages=self.stages)
         usage = self.ledger.of_case(case.id) if self.ledger is not None else {}
-        return CaseRecord.of(case, prediction, usage, time.monotonic() - begun)
+        return CaseRecord.of(case, prediction, usage, time.monotonic() - begun, self.outages.of_case(case.id))
+
+    def was_answered(self) -> bool:
+        """Whether any call gave a usable reply."""
+        used = self.ledger.totals() if self.ledger is not None else {}
+        return bool(used.get("cache_hits") or (used.get("calls") or 0) > (used.get("failed") or 0))
 
     def answers(self, cases: Sequence[Case], workers: int) -> Iterator[CaseRecord]:
         """The records as they are finished. Ctrl-C and SIGTERM end it with Interrupted."""

@@ -18,6 +18,7 @@ from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import CaseRecord, answer_linked, fitted_cases
+from archehr.program.run.stage_lms import lms_identity
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
@@ -60,7 +61,7 @@ class Identity(BaseModel):
             program=getattr(program, "name", "GroundedQA"),
             program_hash=program_hash(program),
             in_sample=bool(fitted_cases(getattr(program, "provenance", Provenance()), data.chosen_from or data.cases)),
-            lm=lm_identity(lm),
+            lm=lms_identity(program, lm),
             question=question,
             stages=[s for s in STAGES if s in stages],
             settings=program.settings,
@@ -78,13 +79,16 @@ class Identity(BaseModel):
 
 
 class Session(BaseModel):
-    """One call of `archehr run`: when, how long in seconds and, with an LM, what it took."""
+    """One call of `archehr run`: when, how long in seconds and, with an LM, what it took and what was told of it.
+    `by_lm` is filled where there is more than one."""
 
     started: str
     seconds: float
     usage: Count | None = None
     by_stage: dict[str, Count] = {}
+    by_lm: dict[str, Count] = {}
     models: dict[str, int] = {}
+    told: list[str] = []
 
     @classmethod
     def of(cls, started: datetime, ledger: Ledger | None) -> Self:
@@ -93,14 +97,18 @@ class Session(BaseModel):
         took: dict[str, Any] = {"started": started.isoformat(timespec="seconds"), "seconds": seconds}
         if ledger is not None:
             by_stage = {stage or "other": used for stage, used in ledger.by_stage().items()}
-            took |= {"usage": ledger.totals(), "by_stage": by_stage, "models": ledger.models()}
+            took |= {"usage": ledger.totals(), "by_stage": by_stage, "models": ledger.models(), "told": ledger.notes()}
+            if len(by_lm := ledger.by_lm()) > 1:
+                took["by_lm"] = by_lm
         return cls.model_validate(took)
 
 
 class Manifest(Identity):
-    """The identity, the finished cases in sums, and every session."""
+    """The identity, the finished cases in sums, and every session. `unreached` are the cases that a fallback answered
+    in part or whole because the LM was not reached; a later run answers them again."""
 
     cases_done: int = 0
+    unreached: list[str] = []
     subtask_4_links: str = "none"
     notices: dict[str, int] = {}
     usage: Count | None = None
@@ -118,6 +126,7 @@ class Manifest(Identity):
         return cls(
             **dict(identity),
             cases_done=len(records),
+            unreached=[r.case_id for r in records if r.unreached],
             subtask_4_links=answer_linked(records),
             notices=dict(sorted(notices.items())),
             usage=total if used else None,
@@ -127,14 +136,6 @@ class Manifest(Identity):
     def as_json(self) -> dict[str, Any]:
         """What run.json holds."""
         return self.model_dump(mode="json")
-
-
-def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
-    """The LM as far as it shapes answers: name, endpoint and sampling settings; never a key."""
-    if lm is None:
-        return None
-    settings = {k: v for k, v in lm.kwargs.items() if k not in ("api_key", "metadata")}
-    return {"model": lm.model, **settings, **(lm.kwargs.get("metadata") or {})}
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,8 @@ from archehr.program.types import Link, SentenceScore
 
 
 class CaseRecord(BaseModel):
-    """What the program said of one case. Parts that were not asked for, or had no input, are None."""
+    """What the program said of one case. Parts that were not asked for, or had no input, are None. `unreached` are the
+    stages that fell back because no LM could be reached."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,14 +31,23 @@ class CaseRecord(BaseModel):
     given_links: list[Link] | None = None
     added: dict[str, dict[str, Any]] = {}
     notices: list[dict[str, str]] = []
+    unreached: list[str] = []
     usage: dict[str, Any] = {}
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, case: Case, prediction: dspy.Prediction, usage: Mapping[str, Any], seconds: float) -> CaseRecord:
+    def of(
+        cls,
+        case: Case,
+        prediction: dspy.Prediction,
+        usage: Mapping[str, Any],
+        seconds: float,
+        unreached: Sequence[str] = (),
+    ) -> CaseRecord:
         """The record of one prediction of GroundedQA."""
         parts = {name: prediction.get(name) for name in cls.model_fields if name in prediction}
         parts["notices"] = [n.as_dict() for n in prediction.notices]
+        parts["unreached"] = list(unreached)
         return cls(case_id=case.id, usage=dict(usage), seconds=round(seconds, 3), **parts)
 
 

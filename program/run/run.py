@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import dspy
-
 from archehr.data.case import Case
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
@@ -23,14 +21,17 @@ from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
 from archehr.program.lm.cache import configure_cache
 from archehr.program.lm.ledger import booked_apart
+from archehr.program.lm.wire.errors import LMGone, watching_outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import save_program_file, to_file
 from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
-from archehr.program.run.job import Job
+from archehr.program.run.job import Job, RunStopped
 from archehr.program.run.manifest import Identity, Manifest, Session
 from archehr.program.run.records import CaseRecord, submissions
 from archehr.program.run.report import write_report
+from archehr.program.run.stage_lms import LMs, with_lms
+from archehr.program.stages.ask import UNUSABLE
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
 
@@ -69,7 +70,7 @@ class RunResult:
 def run_cases(
     data: Dataset | Iterable[Case],
     program: GroundedQA,
-    lm: dspy.BaseLM | None = None,
+    lm: LMs = None,
     *,
     out: str | Path | None = None,
     question: QuestionSource = "own",
@@ -77,17 +78,21 @@ def run_cases(
     workers: int = 8,
     fresh: bool = False,
     export: Collection[str] = (),
+    keep_fallbacks: bool = False,
     on_case: Callable[[CaseRecord], None] = lambda _: None,
     on_resume: Callable[[int], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Answer the cases of `data`; with `out`, keep a run folder that the same call resumes.
 
-    The hash of the data that the cases were chosen from decides whether a folder may be resumed. `export` names
-    further forms of the answers for the folder (archehr.data.writers.EXPORTS). `on_case` gets each record as it is
-    finished, `on_resume` how many of the cases were finished before, `tell` a line for what the user should know.
-    Raises DataError before the first call for what cannot work, and lets BudgetExceeded, Interrupted and unusable-LM
-    errors through with every finished case on disk.
+    `lm` is one LM, or several by stage: {"": lm, "score": cheaper}. The hash of the data that the cases were chosen
+    from decides whether a folder may be resumed; a case that a fallback answered because the LM was not reached is
+    answered again, unless `keep_fallbacks`. `export` names further forms of the answers for the folder
+    (archehr.data.writers.EXPORTS). `on_case` gets each record as it is finished, `on_resume` how many of the cases were
+    finished before, `tell` a line for what the user should know.
+
+    Raises DataError before the first call for what cannot work; RunStopped where the LM will not answer (LMGone and
+    the errors in UNUSABLE where there is no folder); BudgetExceeded and Interrupted. Every finished case is on disk.
 
     Example:
         >>> import archehr
@@ -97,15 +102,17 @@ def run_cases(
     """
     data = Dataset.of(data)
     check_exports(export)
-    job = Job(program, lm, question, tuple(STAGES) if stages is None else tuple(stages))
+    program, other_lm = with_lms(program, lm)
+    job = Job(program, other_lm, question, tuple(STAGES) if stages is None else tuple(stages))
     job.check(data.cases)
     for line in job.skipped(data.cases):
         tell(line)
-    with booked_apart() as ledger:
-        counted = replace(job, ledger=ledger if hasattr(lm, "ledger") else None)
+    with booked_apart(tell) as ledger, watching_outages() as outages:
+        counted = any(hasattr(its, "ledger") for its in job.lms)
+        job = replace(job, ledger=ledger if counted else None, outages=outages)
         if out is None:
-            return _in_memory(counted, data, workers, on_case)
-        return _in_folder(counted, data, Path(out), workers, fresh, export, on_case, on_resume, tell)
+            return _in_memory(job, data, workers, on_case)
+        return _in_folder(job, data, Path(out), workers, fresh, export, keep_fallbacks, on_case, on_resume, tell)
 
 
 def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRecord], None]) -> RunResult:
@@ -125,6 +132,7 @@ def _in_folder(
     workers: int,
     fresh: bool,
     export: Collection[str],
+    keep_fallbacks: bool,
     on_case: Callable[[CaseRecord], None],
     on_resume: Callable[[int], None],
     tell: Callable[[str], None],
@@ -133,7 +141,8 @@ def _in_folder(
     with RunFolder(out, identity, fresh=fresh) as folder:
         _prepare(job, identity, folder, tell)
         earlier = folder.manifest.sessions if folder.manifest else []
-        left = [c for c in data.cases if c.id not in folder.records]
+        done = {i for i, record in folder.records.items() if keep_fallbacks or not record.unreached}
+        left = [c for c in data.cases if c.id not in done]
         on_resume(len(data.cases) - len(left))
 
         def keep_manifest() -> None:
@@ -149,6 +158,9 @@ def _in_folder(
                 if time.monotonic() > kept_at + MANIFEST_EVERY:
                     keep_manifest()
                     kept_at = time.monotonic()
+        except (LMGone, *UNUSABLE) as error:
+            kept = sum(c.id in folder.records and not folder.records[c.id].unreached for c in data.cases)
+            raise RunStopped(error, kept, len(data.cases), job.was_answered()) from error
         finally:
             keep_manifest()
         assert folder.manifest is not None
@@ -163,14 +175,14 @@ def _in_folder(
 
 def _prepare(job: Job, identity: Identity, folder: RunFolder, tell: Callable[[str], None]) -> None:
     """What stands in a folder before its first case, and what the user is told of it."""
-    if job.lm is not None:
+    if job.lms:
         configure_cache(_cache_folder(folder.path))
     if job.program.asks_lm:  # what was run stays with its answers: files change and names repeat
         save_program_file(to_file(job.program, getattr(job.program, "provenance", None)), folder.path / PROGRAM)
     for line in folder.notices:
         tell(line)
     first = folder.manifest is None
-    if first and job.lm is not None and is_hosted(job.lm) and not _is_sample(identity.data_sha256):
+    if first and any(is_hosted(lm) for lm in job.lms) and not _is_sample(identity.data_sha256):
         tell(CREDENTIALED)
 
 

@@ -53,10 +53,13 @@ def told(exc: Exception, attempt: int, prompt: str, secrets: Sequence[str], endp
     # Full jitter over the upper half: workers refused together do not come back together.
     wait = min(asked, MAX_WAIT) if asked is not None else min(2.0**attempt, MAX_WAIT) * random.uniform(0.5, 1.0)
     if exc.provider_code != REFUSED:
-        message = safe_message(exc.message.partition("\n\n")[0], prompt, secrets)  # lm15's own advice is not for users
-        exc = _as_lasting(exc)
-        exc.message = f"{message} (at {without_userinfo(endpoint)})" if endpoint else message
-        exc.args = (exc.message,)
+        said = exc.message.partition("\n\n")[0].removesuffix(f" ({exc.status})")  # lm15's own advice is not for users
+        message = safe_message(said, prompt, secrets)
+        error = _as_lasting(exc)
+        error.message = f"{message} (at {without_userinfo(endpoint)})" if endpoint else message
+        error.args = (error.message,)
+        error.retry_after = wait
+        return error
     exc.retry_after = wait
     return exc
 

@@ -46,7 +46,7 @@ def ask(
     """
     from archehr.data.notes import read_note
     from archehr.program.run.run import run_cases
-    from archehr.terminal.display import AskDisplay, print_answer
+    from archehr.terminal.display import AskDisplay, fallbacks_in_words, print_answer
 
     told: list[str] = []
     options = data_options.read_options()
@@ -56,8 +56,8 @@ def ask(
     lm = make(lm_options)
     loaded = load(program, lm, preset, no_abstain=no_abstain)
     with AskDisplay(case, lm):
-        result = run_cases([case], loaded, lm, question="given" if question else "own")
+        result = run_cases([case], loaded, lm, question="given" if question else "own", tell=say)
     print_answer(case, result.records[0], as_json=json)
-    if (why := result.why_lm_never_answered()) is not None:
-        say(f"no LM call succeeded ({why}): this answer is the fallback, not the LM's")
+    if (line := fallbacks_in_words(result)) is not None:
+        say(line)
         raise typer.Exit(1)

@@ -16,7 +16,7 @@ from archehr.terminal.options import (
     JsonOpt,
     KeyOpt,
     LMOptions,
-    make,
+    make_one,
     read_data,
     say,
     with_data_options,
@@ -65,10 +65,13 @@ def optimize(
     if key is not None and len(data) > 1:
         raise DataError("--key is the key of one DATA; with several, each has its own beside it")
     asked = join([read_data(name, key, None, data_options) for name in data], say).only(cases)
-    lm = make(lm_options)
-    if lm is None:
+    names = lm_options.names()
+    if names.keys() - {""}:
+        raise DataError("--lm STAGE=NAME: an optimisation asks one LM; optimise with --stage STAGE --lm NAME instead")
+    if not names:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
-    teacher = make(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
+    lm = make_one(lm_options, names[""])
+    teacher = make_one(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
     found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
     say(f"LM use: {usage_in_words(lm.ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))

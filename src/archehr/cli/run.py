@@ -46,17 +46,21 @@ def run(
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
+    keep_fallbacks: Annotated[
+        bool, typer.Option("--keep-fallbacks", help="do not answer again what was answered without the LM")
+    ] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer every case of DATA; write submissions, a journal, and scores if there is a key.
 
-    The same command resumes an interrupted run.
+    The same command resumes an interrupted run, and answers again what a fallback answered because the LM could not
+    be reached.
     """
     from archehr.program.run.run import run_cases
     from archehr.program.stages.registry import parse_stages
-    from archehr.terminal.display import RunDisplay, default_folder, print_run
+    from archehr.terminal.display import RunDisplay, default_folder, fallbacks_in_words, print_run
 
     asked = read_data(data, key, cases, data_options)
     if question not in ("own", "given"):
@@ -64,7 +68,7 @@ def run(
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
     loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain)
-    folder = out or default_folder(asked.title, loaded.name, lm_options.lm)
+    folder = out or default_folder(asked.title, loaded.name, lm_options.title())
     with RunDisplay(len(asked.cases)) as display:
         result = run_cases(
             asked,
@@ -76,11 +80,12 @@ def run(
             workers=workers,
             fresh=fresh,
             export=export or (),
+            keep_fallbacks=keep_fallbacks,
             on_case=display.case_done,
             on_resume=display.done_before,
             tell=say,
         )
     print_run(result, as_json=json)
-    if (why := result.why_lm_never_answered()) is not None:
-        say(f"no LM call succeeded ({why}): all answers of this run are fallbacks, not the LM's; mend it, add --fresh")
+    if (line := fallbacks_in_words(result)) is not None:
+        say(line)
         raise typer.Exit(1)

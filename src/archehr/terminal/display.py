@@ -130,19 +130,24 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         cases = f"all {total} cases were already done"
     else:
         cases = f"{total} answered" + (f", {result.resumed} of them before" if result.resumed else "")
+    from archehr.program.run.stage_lms import in_words
+
     notices = ", ".join(f"{n} {kind}" for kind, n in manifest.notices.items()) or "none"
     lm = manifest.lm
     rows = [
-        ("program", manifest.program + (f" with {lm['model']}" if lm else ", no LM")),
+        ("program", manifest.program + (f" with {in_words(lm)}" if lm else ", no LM")),
         ("cases", cases),
         ("notices", notices),
         ("time", f"{session.seconds:.1f} s"),
     ]
     if session.usage is not None:
         rows.append(("LM use", usage_in_words(asdict(session.usage))))
-        rows += [(f"  {stage}", usage_in_words(asdict(used))) for stage, used in session.by_stage.items()]
+        for name, used in (session.by_stage | session.by_lm).items():
+            rows.append((f"  {name}", usage_in_words(asdict(used))))
         if manifest.usage is not None and len(manifest.sessions) > 1:
             rows.append(("  with earlier", usage_in_words(asdict(manifest.usage))))
+    if lost := _unreached(result):
+        rows.append(("WITHOUT LM", f"{lost}; it could not be reached, and the same command answers them again"))
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [("answers", str(path)) for path in result.exports]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
@@ -150,6 +155,22 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         rows.append(("IN SAMPLE", "the program was fitted on some or all of this data: these scores flatter it"))
     rows += [("folder", str(result.folder))] if result.folder else []
     return rows
+
+
+def fallbacks_in_words(result: RunResult) -> str | None:
+    """The line for a run with answers that are not the LM's for want of one, else None."""
+    lost = _unreached(result)
+    remedy = "the same command answers them again" if lost else "mend it, add --fresh" if result.folder else "mend it"
+    if (why := result.why_lm_never_answered()) is not None:
+        kind, _, said = why.partition(": ")
+        said = f": {said}" if said else ""
+        return f"no LM call succeeded ({kind}){said}; all answers are fallbacks, not the LM's; {remedy}"
+    return f"answered without the LM, which could not be reached: {lost}; {remedy}" if lost else None
+
+
+def _unreached(result: RunResult) -> str:
+    """The cases whose answers are in part or whole a fallback's because no LM was reached, with their stages."""
+    return ", ".join(f"{r.case_id} ({', '.join(r.unreached)})" for r in result.records if r.unreached)
 
 
 def usage_in_words(usage: Mapping[str, Any]) -> str:

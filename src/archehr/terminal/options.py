@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -55,7 +55,9 @@ def _option(default: Any, help: str, env: str | None = None) -> Any:
 class LMOptions:
     """The options that every command which calls an LM shares; the door makes flags of the fields."""
 
-    lm: str | None = _option(None, "gemini/MODEL, openai/MODEL, gguf:PATH, replay:FILE, knn, …", "ARCHEHR_LM")
+    lm: list[str] | None = _option(
+        None, "gemini/MODEL, openai/MODEL, gguf:PATH, replay:FILE, knn, …; STAGE=NAME for one stage [$ARCHEHR_LM]"
+    )
     api_base: str | None = _option(None, "address of an OpenAI-compatible server")
     reasoning: str | None = _option(None, "thinking effort: none, minimal, low, medium, high, xhigh, max")
     seed: int | None = _option(None, "sampling seed")
@@ -72,7 +74,16 @@ class LMOptions:
     safety: str = _option("BLOCK_NONE", "Gemini safety threshold")
     context: int | None = _option(None, "gguf: context size in tokens")
     threads: int | None = _option(None, "gguf: CPU threads")
+    schema: str = _option("auto", "auto, json (no schema is sent) or none (the prompt alone asks for JSON)")
     record: Path | None = _option(None, "append every request and reply to this file, for replay:FILE")
+
+    def names(self) -> dict[str, str]:
+        """The LMs asked for by stage; "" is that of the stages not named. Raises DataError for two for one stage."""
+        return by_stage(self.lm or [])
+
+    def title(self) -> str | None:
+        """The LMs in a word, for the name of a folder."""
+        return "-".join(f"{stage}-{name}" if stage else name for stage, name in self.names().items()) or None
 
     def budget(self) -> Any:
         """The limits asked for, as a Budget that one or more LMs may share."""
@@ -86,32 +97,16 @@ class LMOptions:
             price_out=self.price_out,
         )
 
-    def make(self, name: str | None = None, beside: Any = None, budget: Any = None) -> Any:
-        """The dspy.LM called `name` (else `self.lm`) with these options, or None without a name; `beside` is an LM
-        whose ledger and budget it shares, `budget` one that it shares with others. Raises DataError."""
-        name = name or self.lm
-        if name is None:
-            return None
-        from archehr.program.lm import make_lm
+    def make(self, name: str, beside: Any = None, budget: Any = None) -> Any:
+        """The dspy.LM called `name` with these options; `beside` is an LM whose ledger and budget it shares, `budget`
+        one that it shares with others. Raises DataError."""
+        from archehr.program.lm import LMSettings, make_lm
 
+        known = {field.alias or key for key, field in LMSettings.model_fields.items()}
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
+        settings |= {"num_retries": self.retries, "local_only": self.local_only or None}
         budget = budget or (beside.engine.budget if beside is not None else self.budget())
-        return make_lm(
-            name,
-            api_base=self.api_base,
-            timeout=self.timeout,
-            num_retries=self.retries,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            reasoning=self.reasoning,
-            context=self.context,
-            threads=self.threads,
-            local_only=self.local_only or None,
-            accept_model_version=self.accept_model_version,
-            safety=self.safety,
-            record=self.record,
-            ledger=beside.ledger if beside is not None else None,
-            budget=budget,
-        )
+        return make_lm(name, ledger=beside.ledger if beside is not None else None, budget=budget, **settings)
 
 
 @dataclass
@@ -171,10 +166,35 @@ def _with_options(command: Callable[..., Any], record: type[Any], keyword: str) 
     return wrapper
 
 
-def make(lm_options: LMOptions, name: str | None = None, beside: Any = None) -> Any:
-    """The LM asked for, or None; what the user should know of it goes to stderr."""
+def by_stage(given: Sequence[str]) -> dict[str, str]:
+    """["A", "score=B"] -> {"": "A", "score": "B"}; $ARCHEHR_LM stands in for the one without a stage."""
+    names: dict[str, str] = {}
+    for text in given:
+        stage, equals, name = text.partition("=")
+        if not equals or not stage.replace("_", "").isalnum():  # a path may hold an =
+            stage, name = "", text
+        if stage in names:
+            which = f"stage {stage}" if stage else "all stages"
+            raise DataError(f"--lm: {names[stage]} and {name} are both for {which}; name one, or give STAGE=NAME")
+        names[stage] = name
+    if "" not in names and (default := os.environ.get("ARCHEHR_LM")):
+        names[""] = default
+    return names
+
+
+def make(lm_options: LMOptions) -> Any:
+    """The LM asked for, or the LMs by stage that share one ledger and budget, or None; what the user should know of
+    them goes to stderr."""
+    made: dict[str, Any] = {}
+    for stage, name in lm_options.names().items():
+        made[stage] = make_one(lm_options, name, beside=next(iter(made.values()), None))
+    return made[""] if made.keys() == {""} else made or None
+
+
+def make_one(lm_options: LMOptions, name: str, beside: Any = None) -> Any:
+    """The LM called `name`; what the user should know of it goes to stderr."""
     lm = lm_options.make(name, beside)
-    for note in lm.notes if lm is not None else ():
+    for note in lm.notes:
         say(note)
     return lm
 

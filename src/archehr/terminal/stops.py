@@ -17,7 +17,7 @@ RESUME = "finished cases are kept; the same command resumes"
 
 _REMEDY = {
     "LMAuthError": "check the API key in the environment",
-    "LMBillingError": "check the account's billing",
+    "LMBillingError": "wait until the quota is renewed, or check the account's plan and billing",
     "LMUnsupportedModelError": "check the model's name, or name another",
     "LMUnsupportedFeatureError": "leave the option out, or name another model",
     "LMConfigurationError": "check --lm and its options",
@@ -29,15 +29,25 @@ def explain_stop(error: BaseException) -> Stop | None:
     if "dspy" not in sys.modules:
         return None
     from archehr.program.lm.ledger import budget_error
+    from archehr.program.lm.wire.errors import LMGone
     from archehr.program.run.batch import Interrupted
+    from archehr.program.run.job import RunStopped
     from archehr.program.stages.ask import UNUSABLE
 
     if isinstance(error, Interrupted):
         return Stop(f"interrupted; {RESUME}", 130)
     if (budget := budget_error(error)) is not None:
         return Stop(f"{budget}; {RESUME}, and its limits count anew", 130)
+    kept, begun = RESUME, False
+    if isinstance(error, RunStopped):
+        kept = f"{error.done} of {error.total} cases are done and kept; the same command answers the others"
+        begun, error = error.begun, error.__cause__ or error
+    if isinstance(error, LMGone):
+        return Stop(f"the LM is gone: {error}; start it or wait, and check --api-base; {kept}", 130)
     if isinstance(error, UNUSABLE):
         name = next(n for kind in type(error).__mro__ if (n := kind.__name__) in _REMEDY)
         said = " ".join(str(error).split())
-        return Stop(f"the LM cannot be used: {said[:300]}; {_REMEDY[name]}; {RESUME}", 2)
+        # What will pass some day, or was right when the run began, is no fault of the call.
+        interrupted = begun or name == "LMBillingError"
+        return Stop(f"the LM cannot be used: {said[:400]}; {_REMEDY[name]}; {kept}", 130 if interrupted else 2)
     return None

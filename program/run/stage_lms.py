@@ -1,0 +1,71 @@
+"""Which LM each stage asks: its own where it has one, as dspy.Module.set_lm gives it, else the run's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import dspy
+
+from archehr.data.case import DataError
+from archehr.program.pipeline import GroundedQA
+from archehr.program.stages.registry import STAGES
+from archehr.program.stages.stage import has_prompt, predictor
+from archehr.program.types import StageName
+
+LMs: TypeAlias = "dspy.BaseLM | Mapping[StageName, dspy.BaseLM] | None"
+
+
+def with_lms(program: GroundedQA, lms: LMs) -> tuple[GroundedQA, dspy.BaseLM | None]:
+    """The program, copied where `lms` maps stages to LMs of their own, and the LM of the other stages, filed under "".
+
+    Raises DataError for a name that is no stage, and for a stage that asks no LM.
+    """
+    if not isinstance(lms, Mapping):
+        return program, lms
+    own = {stage: lm for stage, lm in lms.items() if stage}
+    if own:
+        program = program.deepcopy()
+    for stage, lm in own.items():
+        if stage not in STAGES:
+            raise DataError(f"--lm {stage}=…: no stage {stage}; the stages are {', '.join(STAGES)}")
+        if not has_prompt(module := getattr(program, stage)):
+            raise DataError(f"--lm {stage}=…: this program's {stage} stage asks no LM")
+        module.set_lm(lm)
+    return program, lms.get("")
+
+
+def stage_lms(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[StageName, dspy.BaseLM | None]:
+    """The LM of every stage that asks one."""
+    modules = {stage: getattr(program, stage) for stage in STAGES}
+    return {stage: predictor(m).lm or lm for stage, m in modules.items() if has_prompt(m)}
+
+
+def lms_identity(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[str, Any] | None:
+    """The LMs of a run as far as they shape answers: the identity of the one that most stages ask, with those of the
+    others under `stages`."""
+    found = {stage: lm_identity(its) for stage, its in stage_lms(program, lm).items()}
+    known = [its for its in found.values() if its is not None]
+    if not known:
+        return None
+    main = lm_identity(lm)
+    if main is None or main not in known:
+        main = max(known, key=known.count)
+    others = {stage: its for stage, its in found.items() if its != main}
+    return {**main, "stages": others} if others else main
+
+
+def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:
+    """One LM as far as it shapes answers: name, endpoint and sampling settings; never a key."""
+    if lm is None:
+        return None
+    settings = {k: v for k, v in lm.kwargs.items() if k not in ("api_key", "metadata")}
+    return {"model": lm.model, **settings, **(lm.kwargs.get("metadata") or {})}
+
+
+def in_words(identity: Mapping[str, Any] | None) -> str:
+    """ "gemini/A (score: gemini/B)" """
+    if identity is None:
+        return "no LM"
+    others = ", ".join(f"{stage}: {its['model']}" for stage, its in identity.get("stages", {}).items())
+    return f"{identity['model']} ({others})" if others else str(identity["model"])
