@@ -27,6 +27,7 @@ _SPENT = re.compile(
     re.IGNORECASE,
 )
 _FOREVER = re.compile(r"(user location|country|region).{0,40}not supported", re.IGNORECASE)
+_ADVICE = "\n\n  To fix:"  # lm15's own, which is not for users
 _KEY = re.compile(
     r"api[\s_-]?key.{0,40}(not valid|invalid|incorrect|expired|revoked|disabled|not found)", re.IGNORECASE
 )
@@ -53,7 +54,7 @@ def told(exc: Exception, attempt: int, prompt: str, secrets: Sequence[str], endp
     # Full jitter over the upper half: workers refused together do not come back together.
     wait = min(asked, MAX_WAIT) if asked is not None else min(2.0**attempt, MAX_WAIT) * random.uniform(0.5, 1.0)
     if exc.provider_code != REFUSED:
-        said = exc.message.partition("\n\n")[0].removesuffix(f" ({exc.status})")  # lm15's own advice is not for users
+        said = exc.message.split(_ADVICE)[0].removesuffix(f" ({exc.status})")
         message = safe_message(said, prompt, secrets)
         error = _as_lasting(exc)
         error.message = f"{message} (at {without_userinfo(endpoint)})" if endpoint else message
