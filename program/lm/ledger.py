@@ -106,6 +106,9 @@ class Ledger:
         self._notes: dict[str, None] = {}
         self.on_entry: Callable[[str | None], None] = lambda _: None  # gets the stage of each entry, on any thread
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self  # a program that carries its LM is copied with it, and is counted with it
+
     def add(self, entry: Count, *, lm: str, version: str | None = None) -> None:
         """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model that the reply
         names."""

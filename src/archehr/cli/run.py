@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from archehr.data.case import DataError
+from archehr.data.dataset import Dataset
 from archehr.data.writers import EXPORTS
 from archehr.terminal.options import (
     CasesOpt,
@@ -29,6 +32,33 @@ from archehr.terminal.options import (
 )
 
 
+def show_estimate(
+    data: Dataset,
+    program: Any,
+    lms: Any,
+    question: str,
+    stages: Sequence[str],
+    folder: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """What answering the cases that are not done in `folder` would take."""
+    from archehr.program.run.estimate import estimate, price_of
+    from archehr.program.run.folder import MANIFEST, read_run_folder
+    from archehr.program.run.job import Job
+    from archehr.program.run.stage_lms import with_lms
+    from archehr.terminal.estimate_display import print_estimate
+
+    program, lm = with_lms(program, lms)
+    job = Job(program, lm, question, tuple(stages))  # type: ignore[arg-type]
+    done = read_run_folder(folder)[1] if folder is not None and (folder / MANIFEST).exists() else {}
+    left = [case for case in data.cases if case.id not in done or done[case.id].unreached]
+    print_estimate(estimate(job, left) if left else {}, len(left), len(data.cases) - len(left), as_json=as_json)
+    for asked in job.lms:
+        if (price := price_of(asked)) is not None and price.until is not None:
+            say(f"{asked.model}: ${price.input:g} in, ${price.output:g} out per million tokens until {price.until}")
+
+
 @with_data_options
 @with_lm_options
 def run(
@@ -48,6 +78,9 @@ def run(
     export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
     keep_fallbacks: Annotated[
         bool, typer.Option("--keep-fallbacks", help="do not answer again what was answered without the LM")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="send nothing; print the calls, tokens and dollars by stage")
     ] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
@@ -69,6 +102,9 @@ def run(
     lm = make(lm_options)
     loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain)
     folder = out or default_folder(asked.title, loaded.name, lm_options.title())
+    if dry_run:
+        show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
+        return
     with RunDisplay(len(asked.cases)) as display:
         result = run_cases(
             asked,

@@ -113,10 +113,10 @@ def print_run(result: RunResult, *, as_json: bool) -> None:
         made = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
         print(json.dumps({**result.manifest.as_json(), **made}, indent=1))
         return
-    _print_columns(_rows(result))
+    print_columns(_rows(result))
 
 
-def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
+def print_columns(rows: Sequence[tuple[str, ...]]) -> None:
     """Aligned columns, never wrapped or shortened: paths and reasons are there to be copied."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
@@ -227,7 +227,7 @@ def print_scores(result: ScoreResult, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(result.as_json(), indent=1))
         return
-    _print_columns([("score", "value", "95 % interval"), *result.rows()])
+    print_columns([("score", "value", "95 % interval"), *result.rows()])
     for case, why in result.unscorable.items():
         print(f"unscorable: {case}: {why}")
     print(f"{len(result.table.case_ids)} cases")

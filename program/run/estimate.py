@@ -1,0 +1,96 @@
+"""What a run would take, before anything is sent: the prompts are made and counted, and a stand-in answers them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import dspy
+from dspy import lm15
+
+from archehr.data.case import Case
+from archehr.program.lm import Backend, metered_lm, prompt_parts
+from archehr.program.lm.ledger import Price, Tokens, booked_apart
+from archehr.program.run.batch import in_threads
+from archehr.program.run.job import Job
+from archehr.program.run.stage_lms import stage_lms, with_lms
+
+CHARACTERS = 4  # to a token, in English
+LEAST_PREFIX = 1024  # tokens that prompts must share for a provider's cache, where the price does not say
+
+
+@dataclass(frozen=True)
+class StageEstimate:
+    """Calls and tokens of one stage; `shared` of the tokens in a provider's prefix cache can have seen before. `cost`
+    is in US dollars without that cache, `saved` what it takes off; None where no price is known."""
+
+    lm: str
+    calls: int
+    tokens_in: int
+    shared: int
+    tokens_out: int
+    cost: float | None = None
+    saved: float | None = None
+
+
+def estimate(job: Job, cases: Sequence[Case], workers: int = 4) -> dict[str, StageEstimate]:
+    """By stage what answering `cases` would take. Thinking, retries and faulty replies come on top. Raises DataError
+    as a run would."""
+    job.check(cases)
+    lms = {stage: lm for stage, lm in stage_lms(job.program, job.lm).items() if lm is not None}
+    program, _ = with_lms(job.program, {stage: _stand_in(price_of(lm)) for stage, lm in lms.items()})
+    with booked_apart() as ledger:
+        for _ in in_threads(cases, replace(job, program=program, lm=None).answer, workers):
+            pass
+    return {
+        stage: _of(
+            lms[stage],
+            Tokens(int(used["tokens_in"] or 0), int(used["tokens_out"] or 0), 0, int(used["tokens_cached"] or 0)),
+            int(used["calls"] or 0),
+        )
+        for stage, used in ledger.by_stage().items()
+        if stage in lms
+    }
+
+
+def price_of(lm: dspy.BaseLM) -> Price | None:
+    """What the LM charges today, or None where that is unknown."""
+    backend = getattr(getattr(lm, "engine", None), "backend", None)
+    return backend.price if backend is not None else None
+
+
+def _of(lm: dspy.BaseLM, used: Tokens, calls: int) -> StageEstimate:
+    price = price_of(lm)
+    made = StageEstimate(lm.model, calls, used.input, used.cached, used.output)
+    if price is None:
+        return made
+    whole = price.cost(replace(used, cached=0))
+    return replace(made, cost=whole, saved=whole - price.cost(used))
+
+
+def _stand_in(price: Price | None) -> dspy.LM:
+    engine = _StandIn(price.cached_from if price and price.cached_from else LEAST_PREFIX)
+    params = frozenset({"temperature", "max_tokens", "seed", "response_format"})
+    return metered_lm("stand-in", Backend(engine, None, response_schema=True, params=params), cache=False)
+
+
+class _StandIn:
+    """Answers as `--lm knn` does, and counts as cached what an earlier prompt began with."""
+
+    def __init__(self, least: int) -> None:
+        from archehr.program.lm.engines.knn import KnnEngine
+
+        self._engine, self._least = KnnEngine(), least
+        self._seen: set[str] = set()
+        self._lock = threading.Lock()
+
+    def complete(self, request: lm15.Request) -> lm15.Response:
+        response = self._engine.complete(request)
+        shared = "".join(text for _, text in prompt_parts(request)[:-1])
+        with self._lock:
+            known = shared in self._seen
+            self._seen.add(shared)
+        tokens = len(shared) // CHARACTERS
+        cached = tokens if known and tokens >= self._least else 0
+        return replace(response, usage=replace(response.usage, cache_read_tokens=cached))
