@@ -37,6 +37,8 @@ Prompts = Mapping[StageName, StagePrompt]
 def split_folds(cases: Sequence[Case], folds: str) -> list[list[Case]]:
     """Case i goes to fold i modulo K; "loo" is as many folds as cases. Raises DataError."""
     count = len(cases) if folds == "loo" else int(folds) if folds.isdigit() else 0
+    if len(cases) < 2:
+        raise DataError(f"--folds {folds}: folds need at least 2 labelled cases, and there is {len(cases) or 'none'}")
     if not 2 <= count <= len(cases):
         raise DataError(f"--folds {folds}: give loo, or a number from 2 to the {len(cases)} labelled cases")
     return [list(cases[k::count]) for k in range(count)]

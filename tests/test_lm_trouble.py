@@ -286,6 +286,14 @@ def test_the_lm_of_the_environment_is_that_of_the_other_stages(
         assert set(stages_by_model(server)) == {"plain", "cheap"}
 
 
+def test_compare_and_optimize_say_that_they_take_one_lm(command: Command) -> None:
+    lm = ("--lm", "openai/a", "--lm", "score=openai/b", "--api-base", "http://127.0.0.1:9/v1")
+    compared = command("compare", "sample/test", "handwritten", *lm)
+    assert compared.code == 2 and "--lm score=openai/b: compare takes one LM for all stages" in the_line(compared)
+    optimized = command("optimize", "sample/dev", "--out", "p.json", *lm)
+    assert optimized.code == 2 and "an optimisation asks one LM" in the_line(optimized)
+
+
 def test_a_program_without_an_lm_names_none(command: Command) -> None:
     ran = command("run", "sample/test", "--program", "extractive", "--lm", "knn", "--cases", "101", "--out", "r")
     assert ran.code == 0 and "extractive, no LM" in ran.out

@@ -1,4 +1,4 @@
-"""10,000 broken replies through the whole program: `python -m tests.benchmarks.fuzz` prints what broke."""
+"""10,000 broken replies and refusals through the whole program: `python -m tests.benchmarks.fuzz` prints what broke."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import dspy
+from dspy import lm15
 
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
@@ -18,19 +19,20 @@ from archehr.program.pipeline import GroundedQA
 from archehr.program.run.records import CaseRecord, submissions
 from archehr.program.settings import PRESETS
 from tests.broken_replies import broken_reply, noise
-from tests.fake_lm import fake_lm
+from tests.fake_lm import asked, fake_lm
 
 
 def fuzz(replies: int, seed: int) -> Counter[str]:
     """Run sample cases on broken replies until `replies` were given; count crashes, invalid submissions, silent
-    repairs (a stage whose every reply was no JSON object, without a notice) and notices by kind."""
+    repairs (a stage whose every reply was no JSON object, without a notice), leaks (notices that quote the note) and
+    notices by kind."""
     draw, found = random.Random(seed), Counter[str]()
     cases = read_cases("sample/test")
     programs = [GroundedQA(PRESETS[name]) for name in PRESETS]
     while found["replies"] < replies:
         case, program = draw.choice(cases), draw.choice(programs)
         given: list[str] = []
-        lm = fake_lm(lambda _, case=case, given=given: _next(draw, case, given))
+        lm = fake_lm(lambda request, case=case, given=given: _next(draw, case, given, asked(request)))
         try:
             with dspy.context(lm=lm, disable_history=True, max_trace_size=0):
                 prediction = program(case=case)
@@ -43,11 +45,35 @@ def fuzz(replies: int, seed: int) -> Counter[str]:
         CaseRecord.model_validate_json(record.model_dump_json())
         found["INVALID"] += sum(1 for _ in _faults(case, record))
         found["SILENT"] += all(not _is_object(r) for r in given) and not prediction.notices
+        found["LEAK"] += sum(_quotes(n.detail, case) for n in prediction.notices)
         found.update(f"notice {n.kind}" for n in prediction.notices)
     return found
 
 
-def _next(draw: random.Random, case: Case, given: list[str]) -> str:
+def _quotes(detail: str, case: Case) -> bool:
+    words, note = detail.split(), " ".join([case.narrative, *(s.text for s in case.sentences)])
+    return any(" ".join(words[i : i + 4]) in note for i in range(len(words) - 3))
+
+
+def _refusal(draw: random.Random, sent: str) -> Exception:
+    """An error as servers send it; the words may quote what they were sent."""
+    quoted = draw.choice(sent.splitlines())
+    words = draw.choice(
+        [
+            "JSON schema conversion failed",
+            f"failed to parse grammar at: {quoted}",
+            "'temperature' does not support 0.0 with this model",
+            f"invalid input: '{quoted}'",
+            "the model is overloaded",
+        ]
+    )
+    kind = draw.choice([lm15.InvalidRequestError, lm15.ServerError, lm15.TransportError, lm15.TimeoutError])
+    return kind(words)
+
+
+def _next(draw: random.Random, case: Case, given: list[str], sent: str) -> str | Exception:
+    if draw.random() < 0.1:
+        return _refusal(draw, sent)
     given.append(noise(draw) if draw.random() < 0.002 else broken_reply(draw, [s.id for s in case.sentences]))
     return given[-1]
 

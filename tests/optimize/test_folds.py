@@ -46,6 +46,12 @@ def test_folds_that_are_none(folds: str) -> None:
         split_folds(FEW, folds)
 
 
+@pytest.mark.parametrize(("count", "there"), [(1, "there is 1"), (0, "there is none")])
+def test_one_case_cannot_be_left_out(count: int, there: str) -> None:
+    with pytest.raises(DataError, match=f"at least 2 labelled cases, and {there}"):
+        split_folds(FEW[:count], "loo")
+
+
 def test_a_case_is_answered_without_its_own_demos_and_with_all_others() -> None:
     prompts = {s: StagePrompt(list(labelled_demos(s, FEW[:3]).values())) for s in STAGES}
     program = assemble(GroundedQA(), prompts, PRESETS["default"])

@@ -23,6 +23,7 @@ from archehr.terminal.options import (
     RobertaOpt,
     SpacyOpt,
     UmlsOpt,
+    by_stage,
     keep_offline,
     read_data,
     say,
@@ -72,6 +73,8 @@ def compare(
     from archehr.terminal.compare_display import print_comparison
     from archehr.terminal.display import RunDisplay, default_folder
 
+    if own := [text for text in lm or [] if "" not in by_stage([text], default=None)]:
+        raise DataError(f"--lm {own[0]}: compare takes one LM for all stages; use archehr run, then give its --runs")
     keep_offline(lm_options.local_only)
     asked = read_data(data, key, cases, data_options)
     if question not in ("own", "given"):

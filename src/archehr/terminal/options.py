@@ -79,7 +79,7 @@ class LMOptions:
 
     def names(self) -> dict[str, str]:
         """The LMs asked for by stage; "" is that of the stages not named. Raises DataError for two for one stage."""
-        return by_stage(self.lm or [])
+        return by_stage(self.lm or [], os.environ.get("ARCHEHR_LM"))
 
     def title(self) -> str | None:
         """The LMs in a word, for the name of a folder."""
@@ -166,8 +166,8 @@ def _with_options(command: Callable[..., Any], record: type[Any], keyword: str) 
     return wrapper
 
 
-def by_stage(given: Sequence[str]) -> dict[str, str]:
-    """["A", "score=B"] -> {"": "A", "score": "B"}; $ARCHEHR_LM stands in for the one without a stage."""
+def by_stage(given: Sequence[str], default: str | None) -> dict[str, str]:
+    """["A", "score=B"] -> {"": "A", "score": "B"}; `default` stands in for the one without a stage."""
     names: dict[str, str] = {}
     for text in given:
         stage, equals, name = text.partition("=")
@@ -177,7 +177,7 @@ def by_stage(given: Sequence[str]) -> dict[str, str]:
             which = f"stage {stage}" if stage else "all stages"
             raise DataError(f"--lm: {names[stage]} and {name} are both for {which}; name one, or give STAGE=NAME")
         names[stage] = name
-    if "" not in names and (default := os.environ.get("ARCHEHR_LM")):
+    if default and "" not in names:
         names[""] = default
     return names
 
