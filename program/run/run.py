@@ -30,7 +30,7 @@ from archehr.program.run.job import Job, RunStopped
 from archehr.program.run.manifest import Identity, Manifest, Session
 from archehr.program.run.records import CaseRecord, submissions
 from archehr.program.run.report import write_report
-from archehr.program.run.stage_lms import LMs, with_lms
+from archehr.program.stage_lms import LMs, with_lms
 from archehr.program.stages.ask import UNUSABLE
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
