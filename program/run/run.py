@@ -108,7 +108,7 @@ def run_cases(
     for line in job.skipped(data.cases):
         tell(line)
     with booked_apart(tell) as ledger, watching_outages() as outages:
-        counted = any(hasattr(its, "ledger") for its in job.lms)
+        counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)
         job = replace(job, ledger=ledger if counted else None, outages=outages)
         if out is None:
             return _in_memory(job, data, workers, on_case)
