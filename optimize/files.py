@@ -21,7 +21,7 @@ from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance
-from archehr.program.run.stage_lms import lm_identity
+from archehr.program.stage_lms import lm_identity
 from archehr.program.stages.registry import STAGES
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName

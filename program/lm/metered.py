@@ -12,6 +12,8 @@ from dspy import lm15
 
 from archehr.program.lm.backend import FREE, Backend, prompt_text
 from archehr.program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Need, Tokens
+from archehr.program.lm.policy import keys_in_reach
+from archehr.program.lm.registry import find_backend
 from archehr.program.lm.settings import LMSettings
 from archehr.program.lm.wire.concessions import Concessions, Form, SchemaMode
 from archehr.program.lm.wire.errors import told
@@ -63,10 +65,8 @@ class MeteredEngine:
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> MeteredEngine:
         """The engine that `dump_state` describes, with a key from the environment."""
-        from archehr.program.lm.make import make_lm
-
-        engine: MeteredEngine = make_lm(**state).engine
-        return engine
+        asked = LMSettings.of(**state)
+        return cls(find_backend(asked), Ledger(), secrets=keys_in_reach(None), schema=asked.schema_mode, asked=asked)
 
     def complete(self, request: lm15.Request) -> lm15.Response:
         """One reply, in the form that the server takes. Raises lm15 errors, and BudgetExceeded before it sends."""

@@ -14,7 +14,7 @@ from archehr.program.lm import Backend, metered_lm, prompt_parts
 from archehr.program.lm.ledger import Price, Tokens, booked_apart
 from archehr.program.run.batch import in_threads
 from archehr.program.run.job import Job
-from archehr.program.run.stage_lms import stage_lms, with_lms
+from archehr.program.stage_lms import stage_lms, with_lms
 
 CHARACTERS = 4  # to a token, in English
 LEAST_PREFIX = 1024  # tokens that prompts must share for a provider's cache, where the price does not say

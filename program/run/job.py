@@ -17,7 +17,7 @@ from archehr.program.lm.wire.errors import Outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.run.batch import in_threads
 from archehr.program.run.records import CaseRecord
-from archehr.program.run.stage_lms import stage_lms
+from archehr.program.stage_lms import stage_lms
 from archehr.program.stages.registry import possible_stages
 from archehr.program.types import StageName
 

@@ -18,8 +18,8 @@ from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import CaseRecord, answer_linked, fitted_cases
-from archehr.program.run.stage_lms import lms_identity
 from archehr.program.settings import PipelineSettings
+from archehr.program.stage_lms import lms_identity
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
 

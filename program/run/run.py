@@ -30,7 +30,7 @@ from archehr.program.run.job import Job, RunStopped
 from archehr.program.run.manifest import Identity, Manifest, Session
 from archehr.program.run.records import CaseRecord, submissions
 from archehr.program.run.report import write_report
-from archehr.program.run.stage_lms import LMs, with_lms
+from archehr.program.stage_lms import LMs, with_lms
 from archehr.program.stages.ask import UNUSABLE
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
@@ -108,7 +108,7 @@ def run_cases(
     for line in job.skipped(data.cases):
         tell(line)
     with booked_apart(tell) as ledger, watching_outages() as outages:
-        counted = any(hasattr(its, "ledger") for its in job.lms)
+        counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)
         job = replace(job, ledger=ledger if counted else None, outages=outages)
         if out is None:
             return _in_memory(job, data, workers, on_case)

@@ -58,6 +58,6 @@ def ask(
     with AskDisplay(case, lm):
         result = run_cases([case], loaded, lm, question="given" if question else "own", tell=say)
     print_answer(case, result.records[0], as_json=json)
-    if (line := fallbacks_in_words(result)) is not None:
-        say(line)
+    if (fallen_back := fallbacks_in_words(result)) is not None:
+        say(fallen_back)
         raise typer.Exit(1)

@@ -46,7 +46,7 @@ def show_estimate(
     from archehr.program.run.estimate import estimate, price_of
     from archehr.program.run.folder import MANIFEST, read_run_folder
     from archehr.program.run.job import Job
-    from archehr.program.run.stage_lms import with_lms
+    from archehr.program.stage_lms import with_lms
     from archehr.terminal.estimate_display import print_estimate
 
     program, lm = with_lms(program, lms)

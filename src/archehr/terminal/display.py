@@ -130,7 +130,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         cases = f"all {total} cases were already done"
     else:
         cases = f"{total} answered" + (f", {result.resumed} of them before" if result.resumed else "")
-    from archehr.program.run.stage_lms import in_words
+    from archehr.program.stage_lms import in_words
 
     notices = ", ".join(f"{n} {kind}" for kind, n in manifest.notices.items()) or "none"
     lm = manifest.lm

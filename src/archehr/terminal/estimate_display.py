@@ -26,7 +26,7 @@ def print_estimate(found: Mapping[str, StageEstimate], cases: int, done: int, *,
     if not found and not done:
         print("Nothing would be sent: this program asks no LM.")
         return
-    rows = [("stage", "LM", "calls", "tokens in", "shared", "tokens out", "dollars")]
+    rows: list[tuple[str, ...]] = [("stage", "LM", "calls", "tokens in", "shared", "tokens out", "dollars")]
     rows += [(stage, its.lm, *_numbers(its.calls, its.tokens_in, its.shared, its.tokens_out), _dollars(its.cost))
              for stage, its in found.items()]  # fmt: skip
     sums = [sum(getattr(its, n) for its in found.values()) for n in ("calls", "tokens_in", "shared", "tokens_out")]
