@@ -127,7 +127,7 @@ def test_ask_tells_what_it_does_on_a_terminal_and_nothing_elsewhere() -> None:
         with AskDisplay(case, lm, console) as display:
             for stage in ("reformulate", "score"):
                 display._heard(stage)
-            assert f"asking {lm.model} from 32 note sentences; replied so far: reformulate, score" in str(
+            assert f"asking {lm.model} from 32 note sentences; last reply: score" in str(
                 display._status.status if display._status else ""
             )
         assert f"asking {lm.model}" in " ".join(told.split())

@@ -42,6 +42,7 @@ class RunDisplay:
             console=console,
             transient=True,
             disable=not console.is_terminal,
+            speed_estimate_period=1800,  # seconds: a case may take minutes
         )
         self._task = self._progress.add_task(what, total=total, took="")
         self._failed, self._cost, self._asked = 0, 0.0, False
@@ -71,7 +72,7 @@ class RunDisplay:
 
 
 class AskDisplay:
-    """What `ask` is doing, and which stages an LM has answered; where stderr is no terminal, nothing."""
+    """What `ask` is doing, and which stage an LM answered last; where stderr is no terminal, nothing."""
 
     def __init__(self, case: Case, lm: Any, console: Console | None = None) -> None:
         console = console or Console(stderr=True)
@@ -80,7 +81,6 @@ class AskDisplay:
         )
         self._doing = f"{who} from {len(case.sentences)} note sentences"
         self._ledger = getattr(lm, "ledger", None)
-        self._stages: dict[str, None] = {}
         self._status = console.status(self._doing) if console.is_terminal else None
 
     def __enter__(self) -> AskDisplay:
@@ -96,8 +96,7 @@ class AskDisplay:
 
     def _heard(self, stage: str | None) -> None:
         assert self._status is not None
-        self._stages[stage or "other"] = None
-        self._status.update(f"{self._doing}; replied so far: {', '.join(self._stages)}")
+        self._status.update(f"{self._doing}; last reply: {stage or 'other'}")
 
 
 def default_folder(data_title: str, program: str, lm: str | None) -> Path:
