@@ -128,7 +128,7 @@ def test_arrow_keys_go_both_ways_and_stop_at_the_ends(opened: Any) -> None:
 )
 def test_what_needs_a_look_is_counted_and_is_a_filter(opened: Any, look: str, cases: list[str]) -> None:
     button = opened.find_element("css selector", f"button[data-look={look}]")
-    assert button.find_element("css selector", "b").text == str(len(cases))
+    assert button.find_element("css selector", ".many").text == str(len(cases))
     button.click()
     assert listed(opened) == articles(opened) == cases
     assert opened.find_element("id", "count").text == f"{len(cases)} of {CASES} cases shown"
