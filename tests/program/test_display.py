@@ -18,7 +18,7 @@ from archehr.program.prompts.program_file import load_program
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases
 from archehr.program.types import Link
-from archehr.terminal.display import AskDisplay, RunDisplay, _print_columns, default_folder, print_answer
+from archehr.terminal.display import AskDisplay, RunDisplay, default_folder, print_answer, print_columns
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import answer_stage
 
@@ -38,7 +38,7 @@ def test_the_run_folder_of_a_command(title: str, program: str, lm: str | None, f
 
 def test_no_cell_is_wrapped_or_shortened(capsys: pytest.CaptureFixture[str]) -> None:
     path = "/a/very/long/path/" + "x" * 300
-    _print_columns([("name", path), ("a longer name", "[neural]")])
+    print_columns([("name", path), ("a longer name", "[neural]")])
     assert capsys.readouterr().out == f"name           {path}\na longer name  [neural]\n"
 
 

@@ -76,18 +76,18 @@ class AskDisplay:
 
     def __init__(self, case: Case, lm: Any, console: Console | None = None) -> None:
         console = console or Console(stderr=True)
-        who = (
-            escape(f"asking {lm.model}") if hasattr(lm, "model") else "answering" + (" without an LM" if not lm else "")
-        )
+        lms = list(lm.values()) if isinstance(lm, Mapping) else [lm] if lm else []
+        names = ", ".join(dict.fromkeys(str(one.model) for one in lms))
+        who = f"asking {escape(names)}" if names else "answering without an LM"
         self._doing = f"{who} from {len(case.sentences)} note sentences"
-        self._ledger = getattr(lm, "ledger", None)
+        self._ledgers = [one.ledger for one in lms if hasattr(one, "ledger")]
         self._status = console.status(self._doing) if console.is_terminal else None
 
     def __enter__(self) -> AskDisplay:
         if self._status is not None:
             self._status.start()
-            if self._ledger is not None:
-                self._ledger.on_entry = self._heard
+            for ledger in self._ledgers:
+                ledger.on_entry = self._heard
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
