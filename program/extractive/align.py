@@ -13,8 +13,8 @@ import dspy
 from archehr.data.case import AnswerSentence, Case, Sentence
 from archehr.data.dataset import read_cases
 from archehr.data.files import shipped_sample
-from archehr.program.extractive.odds import chance, log_odds, surplus
-from archehr.program.extractive.pairs import pair_features
+from archehr.program.extractive.fitted.odds import chance, log_odds, surplus
+from archehr.program.extractive.fitted.pairs import pair_features
 from archehr.program.extractive.reformulate import reformulate
 from archehr.program.types import Link
 

@@ -14,7 +14,7 @@ from archehr.data.case import Case, Sentence
 from archehr.data.dataset import read_cases
 from archehr.data.files import shipped_sample
 from archehr.program.extractive.features import STRUCTURE, sentence_features, shared_concepts
-from archehr.program.extractive.odds import chance, log_odds, surplus
+from archehr.program.extractive.fitted.odds import chance, log_odds, surplus
 from archehr.program.extractive.reformulate import reformulate
 from archehr.program.types import SentenceScore
 

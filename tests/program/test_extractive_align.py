@@ -10,7 +10,7 @@ from archehr.data.case import AnswerSentence, Sentence
 from archehr.data.dataset import read_cases
 from archehr.metrics.alignment import alignment_table, count_links
 from archehr.program.extractive.align import ExtractiveAlign
-from archehr.program.extractive.pairs import pair_features
+from archehr.program.extractive.fitted.pairs import pair_features
 from archehr.program.extractive.reformulate import reformulate
 
 TEXTS = st.lists(st.one_of(st.text(), st.sampled_from(["Her kidneys failed.", "Cr 4.1 c/w AKI.", "# AKI:", "?"])))
