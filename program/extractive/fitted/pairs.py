@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from archehr.program.extractive.abbreviations import expand
-from archehr.program.extractive.features import concepts_in, content_terms, rank, sentence_features
+from archehr.program.extractive.fitted.features import NAMES, concepts_in, content_terms, rank, sentence_features
 from archehr.program.extractive.fitted.tfidf import Terms, cosines, idf, pieces
 from archehr.program.extractive.text import terms
 
@@ -23,9 +23,18 @@ _MONTHS = ("january", "february", "march", "april", "", "june", "july", "august"
 _SPELLED = {word: str(i) for words in (_COUNTS, _MONTHS) for i, word in enumerate(words, 1)}
 
 
+_OF_THE_PAIR = (
+    "terms_alike", "concepts_alike", "words_alike", "spelling_alike", "share_of_answer", "shared_weight",
+    "shared_numbers", "rank", "log_rank", "log_rank_of_answer", "to_best_note", "to_best_answer",
+    "alike_before", "alike_after", "alike_to_answer", "share_of_alike", "like_best_note", "from_best_note",
+    "from_same_place", "answer_length",
+)  # fmt: skip
+PAIR_NAMES = (*_OF_THE_PAIR, *(f"note_{name}" for name in NAMES))
+
+
 def pair_features(answers: Sequence[str], notes: Sequence[str], question: str) -> Matrix:
-    """(len(answers) * len(notes), features), answers outermost: how alike the two are in words, concepts, spelling
-    and numbers; how that compares with the rivals on both sides; what the note sentence is by itself."""
+    """(len(answers) * len(notes), len(PAIR_NAMES)), answers outermost: how alike the two are in words, concepts,
+    spelling and numbers; how that compares with the rivals on both sides; what the note sentence is by itself."""
     import numpy as np
 
     said = _readings(answers), _readings(notes)
@@ -71,13 +80,13 @@ def _to_best(notes: Sequence[Terms], best: Sequence[int]) -> Matrix:
     return cosines(alike, notes, idf([*notes, *alike]))
 
 
-def _shared_weight(answers: Sequence[Terms], notes: Sequence[Terms], weights: dict[str, float]) -> tuple[Matrix, Matrix]:
+def _shared_weight(answers: Sequence[Terms], notes: Sequence[Terms], idfs: dict[str, float]) -> tuple[Matrix, Matrix]:
     """Idf of the terms that both have: as a share of the answer sentence's, and as it is."""
     import numpy as np
 
     asked, found = [set(a) for a in answers], [set(n) for n in notes]
-    shared = np.array([[sum(weights[t] for t in sorted(a & n)) for n in found] for a in asked])
-    whole = np.array([[sum(weights[t] for t in sorted(a))] for a in asked])
+    shared = np.array([[sum(idfs[t] for t in sorted(a & n)) for n in found] for a in asked])
+    whole = np.array([[sum(idfs[t] for t in sorted(a))] for a in asked])
     return shared / _at_least(whole), shared
 
 

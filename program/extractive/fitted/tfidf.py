@@ -1,8 +1,7 @@
-"""TF-IDF as scikit-learn defines it (sublinear counts, smoothed idf, unit length), without importing it for one note."""
+"""TF-IDF as scikit-learn defines it (sublinear counts, smoothed idf, unit length), without importing it."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -48,7 +47,7 @@ def cosines(rows: Sequence[Terms], columns: Sequence[Terms], weights: dict[str, 
 
 def pieces(text: str, sizes: tuple[int, int] = (3, 5)) -> list[str]:
     """The runs of 3 to 5 characters inside each word, its edges being spaces."""
-    return list(chain.from_iterable(_pieces_of(f" {word} ", *sizes) for word in re.split(r"\s+", text.lower().strip())))
+    return list(chain.from_iterable(_pieces_of(f" {word} ", *sizes) for word in text.lower().split()))
 
 
 def _pieces_of(word: str, shortest: int, longest: int) -> Iterator[str]:

@@ -108,21 +108,25 @@ def _asked_terms(texts: Sequence[str], where: Sequence[Place], queries: Sequence
     return np.column_stack([own / max(own.max(), 1e-9), block / max(block.max(), 1e-9)])
 
 
-def shared_concepts(texts: Sequence[str], chances: Matrix) -> Matrix:
+def concept_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
+    """What `shared_concepts` compares: the TF-IDF of the concepts of each sentence, of length 1, or empty."""
+    found = [concepts_in(t) for t in texts]
+    weights = idf(found)
+    return [vector(names, weights) for names in found]
+
+
+def shared_concepts(vectors: Sequence[dict[str, float]], chances: Matrix) -> Matrix:
     """How much each sentence shares concepts with the sentences likely to be evidence: the mean cosine to all others,
     weighted by their `chances`. It finds the facts that a conclusion elsewhere in the note rests on."""
     import numpy as np
 
-    found = [concepts_in(t) for t in texts]
-    weights = idf(found)
-    rows = [vector(names, weights) for names in found]
     around: Counter[str] = Counter()
-    for row, chance in zip(rows, chances, strict=True):
-        for name, weight in row.items():
+    for own, chance in zip(vectors, chances, strict=True):
+        for name, weight in own.items():
             around[name] += chance * weight
     others = [
-        sum(weight * (around[name] - chance * weight) for name, weight in row.items())
-        for row, chance in zip(rows, chances, strict=True)
+        sum(weight * (around[name] - chance * weight) for name, weight in own.items())
+        for own, chance in zip(vectors, chances, strict=True)
     ]
     return np.array(others) / max(chances.sum(), 1e-9)
 
