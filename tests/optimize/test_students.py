@@ -10,16 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from archehr.data.case import DataError, Gold, Relevance
+from archehr.data.case import Case, DataError, Gold, Relevance
 from archehr.data.dataset import Dataset, case_sha256, read_cases
-from archehr.optimize.students.examples import sentences_by_key
+from archehr.optimize.students.examples import labelled_by_run, sentences_by_key
 from archehr.optimize.students.fit import choose_evidence, fit_evidence, fit_logistic, with_constant
 from archehr.optimize.students.session import fit_to_file
 from archehr.program.extractive.fitted.file import shipped
 from archehr.program.extractive.fitted.odds import chance
 from archehr.program.prompts.program_file import load_program, read_any_program
+from archehr.program.run.folder import read_run_folder
 from archehr.program.run.run import run_cases
 from tests.conftest import Ran
+from tests.scripted_stages import gold_lm
 
 Command = Callable[..., Ran]
 TEST = read_cases("sample/test")
@@ -107,6 +109,22 @@ def test_a_runs_labels_must_be_an_lms_and_of_this_data(tmp_path: Path) -> None:
         fit_to_file(Dataset(tuple(TEST[:6]), "mine"), tmp_path / "p.json", labels=tmp_path / "r")
     with pytest.raises(DataError, match="a run of other data"):
         fit_to_file(Dataset(tuple(TEST[6:]), "mine"), tmp_path / "p.json", labels=tmp_path / "r")
+
+
+def test_a_student_learns_from_what_an_lm_said_and_not_from_its_fallback(tmp_path: Path) -> None:
+    def but_one(stage: str, case: Case, reply: dict) -> dict:
+        return {"scores": []} if stage == "score" and case.id == "101" else reply
+
+    bare = tuple(replace(c, gold=None) for c in TEST[:6])
+    data = Dataset(bare, "mine")
+    run_cases(data, load_program("handwritten"), gold_lm(TEST[:6], but_one), out=tmp_path / "r", workers=1)
+    _, records = read_run_folder(tmp_path / "r")
+    taught = {c.id: c.gold for c in labelled_by_run(bare, records)}
+    assert taught["101"].relevance is None and taught["102"].relevance
+    assert taught["102"].essential == TEST[1].gold.essential and taught["102"].links == TEST[1].gold.links
+    report, file = fit_to_file(data, tmp_path / "student.json", labels=tmp_path / "r")
+    assert "measured by what the run said" in report and file.provenance["options"]["labels"] == "a run"
+    assert file.evidence.logistic != shipped().evidence.logistic
 
 
 def test_soft_labels_are_met_in_the_middle() -> None:
