@@ -17,7 +17,7 @@ from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.progress import calls_told
 from archehr.program.lm.cache import configure_cache
-from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
+from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
 from archehr.program.run.batch import Interrupted
 from archehr.program.stages.registry import parse_stages
 from archehr.program.types import StageName
@@ -39,9 +39,9 @@ def optimize_to_file(
     Replies are kept in `out`.work (or $ARCHEHR_CACHE), so that the same call after an interruption pays for none
     twice. Raises DataError, and what an LM call may raise.
     """
-    _check_target(out, "--out")
+    check_target(out, "--out")
     if publish is not None:
-        _check_target(publish, "--publish")
+        check_target(publish, "--publish")
         if publish.resolve() == out.resolve():
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
     folder = Path(os.environ.get("ARCHEHR_CACHE") or out.with_name(out.name + ".work"))
@@ -69,13 +69,13 @@ def optimize_to_file(
     return optimised, file
 
 
-def _check_target(path: Path, option: str) -> None:
+def check_target(path: Path, option: str) -> None:
     """Raises DataError for a path that holds something else than a program file, before anything is paid for."""
     if path.is_dir():
         raise DataError(f"{path}: is a folder; {option} names the program file to write")
     if path.exists():
         try:
-            read_program_file(path)
+            read_any_program(path)
         except DataError:
             raise DataError(f"{path}: exists and is no program file; name another {option}") from None
 

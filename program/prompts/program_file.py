@@ -1,4 +1,4 @@
-"""Program files: one JSON form for hand-written, zero-shot and compiled programs. Never pickle."""
+"""Program files: one JSON form for prompts, hand-written or compiled, and one for fitted models. Never pickle."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import dspy
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_serializer
 
 from archehr.data.case import Case, DataError
-from archehr.data.dataset import case_sha256, data_sha256, read_cases
-from archehr.data.files import shipped_sample, write_private
+from archehr.data.dataset import case_sha256
+from archehr.data.files import write_private
+from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.fitted.file import KIND, SHIPPED, FittedFile, check_fitted, shipped
+from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.pipeline import GroundedQA, extractive_program
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
@@ -31,7 +34,7 @@ _HASHES_OF_0_1 = {
     "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
 }  # fmt: skip
 PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
-BUILT_IN = ("zero_shot", "handwritten", "extractive")
+BUILT_IN = ("zero_shot", "handwritten", *SHIPPED)
 
 
 class StageState(BaseModel):
@@ -66,35 +69,31 @@ class ProgramFile(BaseModel):
 def load_program(
     name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
 ) -> GroundedQA:
-    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
+    """A built-in program (`zero_shot`, `handwritten`, `extractive`, `extractive-dev`), or the one in a program file, of
+    prompts or of fitted models.
 
     `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
     `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
-    made for other signatures.
+    made for other signatures or features.
     """
-    if str(name) == "extractive":
-        program = extractive_program(settings)
-        provenance = Provenance(made_by="built in", data_sha256=fitted_on())
-    elif str(name) == "zero_shot":
+    if str(name) == "zero_shot":
         program, provenance = GroundedQA(settings or PRESETS["default"]), Provenance(made_by="built in")
     else:
         path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
-        file = read_program_file(path)
+        file = shipped(str(name)) if str(name) in SHIPPED else read_any_program(path)
+        provenance = Provenance.model_validate(file.provenance)
         try:
-            program, provenance = to_program(file, settings, demo_cases), file.provenance
+            fitted = isinstance(file, FittedFile)
+            program = extractive_program(settings, file) if fitted else to_program(file, settings, demo_cases)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
     program.name, program.provenance = str(name), provenance
     return program
 
 
-def fitted_on() -> str:
-    """data_sha256 of the shipped sample/dev, which the extractive stages are fitted on."""
-    return data_sha256(read_cases(shipped_sample("dev")))
-
-
-def read_program_file(path: Path) -> ProgramFile:
-    """Parse and check a program file. Raises DataError with the reason and the remedy."""
+def read_any_program(path: Path) -> ProgramFile | FittedFile:
+    """Parse and check a program file; its field `kind` says which of the two it is. Raises DataError with the reason
+    and the remedy."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -102,8 +101,22 @@ def read_program_file(path: Path) -> ProgramFile:
         raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
+    if isinstance(raw, dict) and raw.get("kind") == KIND:
+        return check_fitted(raw, path)
+    return _check_prompts(raw, path)
+
+
+def read_program_file(path: Path) -> ProgramFile:
+    """A file of prompts. Raises DataError, also for one of fitted models."""
+    file = read_any_program(path)
+    if isinstance(file, FittedFile):
+        raise DataError(f"{path}: an extractive program, which has no prompts")
+    return file
+
+
+def _check_prompts(raw: Any, path: Path) -> ProgramFile:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
         raise DataError(f"{path}: program file format {found}, this version reads {FORMAT}; compile the program again")
@@ -166,6 +179,24 @@ def demo_sha256(demo: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(demo, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+def stored_form(program: GroundedQA) -> ProgramFile | FittedFile | None:
+    """What of a program is kept beside its answers; None where it is neither prompts nor fitted models."""
+    provenance = getattr(program, "provenance", Provenance())
+    if program.asks_lm:
+        return to_file(program, provenance)
+    return _fitted(program, provenance)
+
+
+def _fitted(program: GroundedQA, provenance: Provenance | None = None) -> FittedFile | None:
+    """The fitted models of a program, the shipped ones where it names none; None where others answer."""
+    score, align = program.score, program.align
+    if not isinstance(score, ExtractiveScoreSentences) or not isinstance(align, ExtractiveAlign):
+        return None
+    ours = shipped()
+    models = score.model or ours.evidence, align.model or ours.alignment, program.answerable or ours.answerable
+    return FittedFile.of(*models, provenance.told() if provenance else None)
+
+
 def to_file(program: GroundedQA, provenance: Provenance | None = None) -> ProgramFile:
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
@@ -182,9 +213,11 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
     )
 
 
-def save_program_file(file: ProgramFile, path: Path) -> None:
+def save_program_file(file: ProgramFile | FittedFile, path: Path) -> None:
     """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
-    write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+    if isinstance(file, FittedFile):
+        return write_private(path, file.as_text())
+    return write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
 
 
 def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
@@ -220,13 +253,14 @@ def _shape(schema: Any) -> Any:
 
 
 def program_hash(program: GroundedQA) -> str:
-    """sha256 of everything that shapes the program's answers: settings, prompts and demos, or "extractive".
+    """sha256 of everything that shapes the program's answers: settings, prompts and demos, or fitted models.
 
     Settings at their default do not count, so that a later version's new setting leaves it as it was.
     """
     settings = program.settings.model_dump(mode="json", exclude_defaults=True)
     if not program.asks_lm:
-        content: dict[str, Any] = {"extractive": settings}
+        fitted = _fitted(program)
+        content: dict[str, Any] = {"extractive": settings, "models": fitted and fitted.sha256}
     else:
         prompts = to_file(program).model_dump(mode="json", include={"adapter", "stages"})
         without = {s: type(m).__name__ for s in STAGES if not has_prompt(m := getattr(program, s))}

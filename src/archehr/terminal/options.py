@@ -20,7 +20,10 @@ from archehr.data.reading.reader import ReadOptions, parse_columns, parse_note_t
 DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()}; or sample/dev, sample/test")]
 ProgramOpt = Annotated[
     str | None,
-    typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
+    typer.Option(
+        help="zero_shot, handwritten, extractive, extractive-dev (fitted on sample/dev alone), or a program file "
+        "[handwritten; extractive without --lm]"
+    ),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
 KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
