@@ -22,7 +22,7 @@ from archehr.optimize.optimizers.optimizer import Options
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.stage_lms import lm_identity
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
 
@@ -90,7 +90,7 @@ def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict
     """Stage -> where each demo is from, in the order shown; those of untouched stages are the hand-written ones."""
     kept = optimised.base_provenance.demo_case_ids
     sources: dict[str, list[str]] = {}
-    for stage in STAGES:
+    for stage in prompted(optimised.program):
         if stage in optimised.fitted.prompts:
             demos = optimised.fitted.prompts[stage].demos
             kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher_lm.model}"}
@@ -149,7 +149,7 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
 
 
 def _without_quotes(stage: StageName, signature: dict[str, Any], said: set[str]) -> tuple[dict[str, Any], bool]:
-    own = STAGES[stage].signature.instructions
+    own = PROMPTED[stage].signature.instructions
     if signature["instructions"] == own or not said & set(_grams(signature["instructions"])):
         return signature, False
     return {**signature, "instructions": own}, True

@@ -22,7 +22,7 @@ from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.limits import estimate_tokens
-from archehr.program.stages.registry import STAGES, has_gold
+from archehr.program.stages.registry import PROMPTED, has_gold, prompted
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.types import StageName
 
@@ -103,13 +103,13 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
         {name: _tables(found, labelled, _told(name, options.stages)) for name, found in records.items()},
         {name: sum(bool(r.declined) for r in found) for name, found in records.items() if name != "handwritten_cut"},
         reliability(records["in_sample"], labelled),
-        {s: prompt_tokens(program, s) for s in STAGES},
+        {s: prompt_tokens(program, s) for s in prompted(program)},
     )
 
 
 def prompt_tokens(program: GroundedQA, stage: StageName) -> int:
     """Estimated tokens of a stage's prompt before a case is filled in."""
-    messages = stage_messages(program, stage, dict.fromkeys(STAGES[stage].signature.input_fields, ""))
+    messages = stage_messages(program, stage, dict.fromkeys(PROMPTED[stage].signature.input_fields, ""))
     return estimate_tokens("".join(str(m["content"]) for m in messages))
 
 

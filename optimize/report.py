@@ -9,7 +9,6 @@ from archehr.metrics.intervals import Difference
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.compare.compare import NOT_SHOWN, verdict
 from archehr.optimize.optimize import Optimised
-from archehr.program.stages.registry import STAGES
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
 
@@ -80,5 +79,5 @@ def _declined(optimised: Optimised) -> Iterator[str]:
 
 
 def _sizes(optimised: Optimised) -> Iterator[str]:
-    sizes = ", ".join(f"{s} {optimised.prompt_tokens[s]}" for s in STAGES)
+    sizes = ", ".join(f"{s} {optimised.prompt_tokens[s]}" for s in optimised.prompt_tokens)
     yield f"prompt without the case, in tokens (estimated, 4 characters each): {sizes}"

@@ -16,9 +16,9 @@ from archehr.optimize.optimize import Optimised, optimize
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.progress import calls_told
+from archehr.program.batch import Interrupted
 from archehr.program.lm.cache import configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
-from archehr.program.run.batch import Interrupted
 from archehr.program.stages.registry import parse_stages
 from archehr.program.types import StageName
 

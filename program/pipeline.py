@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
+from archehr.program.batch import in_threads
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.answerable import is_answerable
@@ -15,9 +16,11 @@ from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages.registry import STAGES, added_stages, possible_stages
+from archehr.program.stages.registry import STAGES, added_stages, possible_stages, used_views
 from archehr.program.stages.render import near, of_ids, render
 from archehr.program.stages.score_sentences import select_evidence
+from archehr.program.stages.stage import Stage
+from archehr.program.stages.views.vote import Ballot, agree
 from archehr.program.types import Link, Notice, SentenceScore, StageName
 
 QuestionSource = Literal["own", "given"]
@@ -44,8 +47,14 @@ class GroundedQA(dspy.Module):
     def __init__(self, settings: PipelineSettings = PRESETS["default"], **modules: dspy.Module | None) -> None:
         super().__init__()
         self.settings = settings
-        for name, stage in STAGES.items():
-            setattr(self, name, modules[name] if name in modules else stage.module(settings))
+        for stage in STAGES.values():
+            self._hold(stage, modules)
+        for view in used_views(settings):
+            self._hold(view, modules)
+
+    def _hold(self, stage: Stage, modules: Mapping[str, dspy.Module | None]) -> None:
+        module = modules[stage.name] if stage.name in modules else stage.module(self.settings)
+        setattr(self, stage.name, module)
 
     @property
     def asks_lm(self) -> bool:
@@ -62,9 +71,10 @@ class GroundedQA(dspy.Module):
 
 
 def extractive_program(settings: PipelineSettings | None = None) -> GroundedQA:
-    """The same program without an LM."""
+    """The same program without an LM. Views are ways of asking one, so it has none but its own."""
     base = settings or PRESETS["default"]
-    chosen = base.model_copy(update={"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1})
+    own = {"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1, "views": PRESETS["default"].views}
+    chosen = base.model_copy(update=own)
     return GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in STAGES.values()})
 
 
@@ -127,11 +137,35 @@ class _Run:
 
     def scores(self) -> list[SentenceScore]:
         if self._scores is None:
-            made = self._call(
-                "score", question=self.question(), narrative=self.case.narrative, sentences=self.case.sentences
-            )
-            self._scores = made.scores
+            made = self._ballots()
+            views = self.program.settings.views
+            self._scores = list(made[0].scores) if len(made) == 1 else agree(made, views)
         return self._scores
+
+    def _ballots(self) -> list[Ballot]:
+        """The replies of every view and sample, asked for side by side; what some failed on, the others decide."""
+        given = {
+            "question": self.question(),
+            "narrative": self.case.narrative,
+            "sentences": self.case.sentences,
+        }
+        wanted = [(view.name, k) for view in self.program.settings.views for k in range(view.samples)]
+        if len(wanted) == 1:
+            made = self._call(wanted[0][0], **given)
+            return [Ballot(wanted[0][0], made.scores)]
+
+        def ask(number: int) -> tuple[int, dspy.Prediction]:
+            view, sample = wanted[number]
+            with at(case_id=self.case.id, stage=view):
+                return number, getattr(self.program, view)(**given, sample=sample)
+
+        replies = [made for _, made in sorted(in_threads(range(len(wanted)), ask, len(wanted)), key=lambda r: r[0])]
+        for (view, _), made in zip(wanted, replies, strict=True):
+            self.notices += made.notices
+            if made.silent and any(len(other.silent) < len(made.silent) for other in replies):
+                how = "it has no vote" if len(made.silent) == len(made.scores) else "it has no vote on a part"
+                self.notices.append(Notice(view, "view_failed", how))
+        return [Ballot(view, m.scores, m.silent) for (view, _), m in zip(wanted, replies, strict=True)]
 
     def evidence(self) -> list[str]:
         if self._evidence is None:

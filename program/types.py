@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-StageName = str  # a key of program.stages.registry.STAGES
+StageName = str  # a key of program.stages.registry.PROMPTED
 
 NoticeKind = Literal[
     "lm_failed",
@@ -21,6 +21,7 @@ NoticeKind = Literal[
     "repaired",
     "not_answered",
     "language",
+    "view_failed",
 ]
 
 
@@ -31,6 +32,17 @@ class SentenceScore(BaseModel):
 
     id: str
     score: int = Field(ge=1, le=5)
+
+
+class AgreedScore(SentenceScore):
+    """A score that several votes stand behind; never asked of an LM.
+
+    `votes` holds the scores that each view gave, a sample each; `confidence` is the weighted share of votes for the
+    sentence, from 0 to 1.
+    """
+
+    confidence: float = Field(ge=0, le=1)
+    votes: dict[str, list[int]] = {}
 
 
 class Link(BaseModel):

@@ -19,7 +19,7 @@ from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
 from archehr.program.stages.generate import Generate
-from archehr.program.stages.registry import PIPELINE, STAGES
+from archehr.program.stages.registry import PIPELINE, PROMPTED, STAGES, prompted
 from archehr.program.stages.stage import has_prompt, predictor
 from archehr.program.types import StageName
 
@@ -112,7 +112,7 @@ def read_program_file(path: Path) -> ProgramFile:
     except ValidationError as error:
         where = ".".join(str(p) for p in error.errors()[0]["loc"])
         raise DataError(f"{path}: not a program file, {where}: {error.errors()[0]['msg']}") from None
-    if unknown := [s for s in file.stages if s not in STAGES]:
+    if unknown := [s for s in file.stages if s not in PROMPTED]:
         raise DataError(f"{path}: has prompts of stage {', '.join(unknown)}, which is not there; add it first")
     if missing := [s for s in PIPELINE_NAMES if s not in file.stages]:
         raise DataError(f"{path}: the program file lacks stage {', '.join(missing)}")
@@ -136,6 +136,8 @@ def to_program(
     `demo_cases`."""
     program = GroundedQA(settings or file.settings)
     for stage, state in file.stages.items():
+        if getattr(program, stage, None) is None:  # a view that these settings do not use
+            continue
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
         restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
         predictor(getattr(program, stage), stage).load_state(restored)
@@ -151,7 +153,7 @@ def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None
     if cases is None:
         raise DataError("its demos are stored as case ids; pass the data they are from as --demos-from DATA")
     case = next((c for c in cases if c.id == demo["from_case"]), None)
-    made = STAGES[stage].taught().demo(case) if case is not None and STAGES[stage].has_gold(case) else None
+    made = PROMPTED[stage].taught().demo(case) if case is not None and PROMPTED[stage].has_gold(case) else None
     if made is None or demo_sha256(made) != demo.get("sha256"):
         raise DataError(
             f"case {demo['from_case']} of --demos-from does not give the {stage} demo of this program; pass the data, "
@@ -169,7 +171,7 @@ def demo_sha256(demo: dict[str, Any]) -> str:
 def to_file(program: GroundedQA, provenance: Provenance | None = None) -> ProgramFile:
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
-    for stage in (s for s in STAGES if has_prompt(getattr(program, s))):
+    for stage in prompted(program):
         state = predictor(getattr(program, stage), stage).dump_state()
         stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
     if not stages:
@@ -193,7 +195,7 @@ def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
     A file's own texts replace the code's, so these do not count; but DSPy restores them by position, and a file made
     for other fields would load without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
     """
-    described = {stage: _fields(STAGES[stage].signature) for stage in stages}
+    described = {stage: _fields(PROMPTED[stage].signature) for stage in stages}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
