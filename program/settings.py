@@ -44,6 +44,9 @@ class PipelineSettings(BaseModel):
     relaxed_cut: int = Field(default=4, ge=1, le=5, description="used where no sentence reaches `cut`")
     views: tuple[ViewUse, ...] = Field(default=(ViewUse(name="score"),), min_length=1)
     agreement: float = Field(default=0.5, gt=0, le=1, description="the cut where several views or samples vote")
+    verify: Literal["off", "flag", "revise"] = Field(
+        default="off", description="off: only numbers, dates and names are checked; revise: at most four calls more"
+    )
     on_failure: Literal["extractive", "first_three"] = "extractive"
     abstain: bool = Field(default=True, description="say so where the note does not answer, instead of quoting it")
     ask_again: bool = Field(default=True, description="name a reply's fault to the LM once before repairing it")

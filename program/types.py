@@ -22,6 +22,9 @@ NoticeKind = Literal[
     "not_answered",
     "language",
     "view_failed",
+    "unsupported",
+    "revised",
+    "dropped",
 ]
 
 
@@ -52,6 +55,16 @@ class Link(BaseModel):
 
     answer_id: str
     evidence_ids: list[str]
+
+
+class Verdict(BaseModel):
+    """Whether one answer sentence is supported by the note sentences it cites, and why."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
+
+    answer_id: str
+    verdict: Literal["supported", "partly", "not supported"]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,17 +41,24 @@ class ExtractiveAlign(dspy.Module):
     def forward(
         self, answer_sentences: Sequence[AnswerSentence], sentences: Sequence[Sentence], question: str
     ) -> dspy.Prediction:
-        if answer_sentences and sentences:
-            with _fitting:  # workers that start together wait for one fit
-                model = _dev_model()
-            chances = model.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)
-        else:
-            chances = [[] for _ in answer_sentences]
+        chances = support_chances(answer_sentences, sentences, question)
         links = [
             Link(answer_id=a.id, evidence_ids=[s.id for s, c in zip(sentences, row, strict=True) if c >= CUT])
             for a, row in zip(answer_sentences, chances, strict=True)
         ]
         return dspy.Prediction(links=links)
+
+
+def support_chances(
+    answer_sentences: Sequence[AnswerSentence], sentences: Sequence[Sentence], question: str
+) -> list[list[float]]:
+    """One row an answer sentence, one chance (0-1) a note sentence to support it, by the model fitted on the dev
+    sample at first use."""
+    if not answer_sentences or not sentences:
+        return [[0.0] * len(sentences) for _ in answer_sentences]
+    with _fitting:  # workers that start together wait for one fit
+        model = _dev_model()
+    return model.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)
 
 
 @cache

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from archehr.data.case import Case
 from archehr.data.dataset import case_sha256, data_sha256
 from archehr.program.prompts.provenance import Provenance
-from archehr.program.types import AgreedScore, Link, SentenceScore
+from archehr.program.types import AgreedScore, Link, SentenceScore, Verdict
 
 
 class CaseRecord(BaseModel):
@@ -28,6 +28,7 @@ class CaseRecord(BaseModel):
     answer: str | None = None
     declined: bool | None = None
     links: list[Link] | None = None
+    verdicts: list[Verdict] | None = None
     given_links: list[Link] | None = None
     added: dict[str, dict[str, Any]] = {}
     notices: list[dict[str, str]] = []

@@ -54,9 +54,12 @@ class Generate(dspy.Module):
         signature = self.predict.signature
         self.predict.signature = signature.with_instructions(with_rule(signature.instructions, self.settings.abstain))
 
-    def forward(self, question: str, evidence: Sequence[Sentence], note: str) -> dspy.Prediction:
+    def forward(
+        self, question: str, evidence: Sequence[Sentence], note: str, refused: str | None = None
+    ) -> dspy.Prediction:
+        """`refused` tells the LM what a check found wrong with its last answer."""
         reply = ask(
-            self.predict,
+            self.predict if refused is None else self._told(refused),
             self._check,
             "generate",
             self.settings,
@@ -70,6 +73,12 @@ class Generate(dspy.Module):
             return dspy.Prediction(answer_sentences=twin.answer_sentences, sources=twin.sources, notices=told)
         declined = self.settings.abstain and reply.value == [NOT_ANSWERED]
         return dspy.Prediction(answer_sentences=reply.value, declined=declined, notices=reply.notices)
+
+    def _told(self, refused: str) -> dspy.Predict:
+        signature = self.predict.signature
+        predict = dspy.Predict(signature.with_instructions(f"{signature.instructions}\n\n{refused}"))
+        predict.demos, predict.lm = self.predict.demos, self.predict.lm
+        return predict
 
     def _check(self, prediction: dspy.Prediction) -> Checked[list[str]]:
         return check_answer(prediction.answer_sentences or [], self.settings)

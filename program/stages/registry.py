@@ -12,6 +12,7 @@ from archehr.data.case import Case, DataError
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages import align, generate, reformulate, score_sentences
 from archehr.program.stages.stage import Stage, has_prompt
+from archehr.program.stages.verify import verify
 from archehr.program.stages.views import answer_first
 from archehr.program.types import StageName, shorten
 
@@ -22,8 +23,11 @@ GROUP, VIEW_GROUP = "archehr.stages", "archehr.views"  # the entry points by whi
 # Ways of asking for evidence beside `score`, which is one too. A program has those that its settings name.
 VIEWS: dict[StageName, Stage] = {view.name: view for view in (answer_first.STAGE,)}
 
+# Stages that a program has if its settings ask for them.
+_ON_DEMAND: dict[StageName, Stage] = {verify.STAGE.name: verify.STAGE}
+
 # Whatever has a prompt of its own.
-PROMPTED: Mapping[StageName, Stage] = ChainMap(VIEWS, STAGES)  # iterates STAGES first
+PROMPTED: Mapping[StageName, Stage] = ChainMap(_ON_DEMAND, VIEWS, STAGES)  # iterates STAGES first
 
 
 def add_stage(stage: Stage) -> None:
@@ -57,6 +61,12 @@ def used_views(settings: PipelineSettings) -> list[Stage]:
     if unknown := [view.name for view in settings.views if view.name not in known]:
         raise DataError(f"view {unknown[0]}: there are {', '.join(known)}; add it first")
     return [known[view.name] for view in settings.views]
+
+
+def held(settings: PipelineSettings) -> list[Stage]:
+    """All that a program with these settings is made of. Raises DataError for a view that is not there."""
+    views = [view for view in used_views(settings) if view.name not in STAGES]
+    return [*STAGES.values(), *views, *(_ON_DEMAND.values() if settings.verify != "off" else ())]
 
 
 def prompted(program: Any) -> list[StageName]:

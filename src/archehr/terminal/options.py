@@ -32,6 +32,10 @@ DemosFromOpt = Annotated[
 ViewsOpt = Annotated[
     str | None, typer.Option(help="ways of asking for evidence that vote: score,answer_first*2 [the program's own]")
 ]
+VerifyOpt = Annotated[
+    str | None,
+    typer.Option(help="off, flag or revise: judge each answer sentence by what it cites [the program's own]"),
+]
 NoAbstainOpt = Annotated[
     bool, typer.Option("--no-abstain", help="answer in any case, even where the note seems to say nothing on it")
 ]
@@ -231,6 +235,7 @@ def load(
     *,
     no_abstain: bool = False,
     views: str | None = None,
+    verify: str | None = None,
 ) -> Any:
     """The program asked for, else handwritten with an LM and extractive without, with what of its settings is asked
     for."""
@@ -244,6 +249,10 @@ def load(
     name = name or ("handwritten" if lm else "extractive")
     program = load_program(name, PRESETS[preset] if preset else None, filling)
     changes: dict[str, Any] = {"abstain": False} if no_abstain else {}
+    if verify is not None:
+        if verify not in ("off", "flag", "revise"):
+            raise DataError(f"--verify {verify}: it is off, flag or revise")
+        changes["verify"] = verify
     if views is not None:
         if not program.asks_lm:
             raise DataError("--views: they are ways of asking an LM; name one with --lm")
