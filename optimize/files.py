@@ -16,10 +16,12 @@ from archehr.data.case import Case
 from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.files import write_private
 from archehr.data.joined import data_label
+from archehr.metrics.intervals import bootstrap
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
-from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
+from archehr.optimize.views import in_words
+from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, evidence_prompts, to_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.stage_lms import lm_identity
 from archehr.program.stages.registry import PROMPTED, prompted
@@ -45,7 +47,8 @@ def program_file(
         optimizer=options.optimizer,
         options={
             "stages": list(options.stages),
-            "demos": options.demos,
+            "demos": list(options.demos_tried) or options.demos,
+            **({"views": [f"{v.name}*{v.samples}" for v in options.views]} if options.views else {}),
             "demo_tokens": options.token_budget,
             "candidates": options.candidates,
             "folds": options.folds,
@@ -63,9 +66,23 @@ def program_file(
         prompt_tokens_estimated=dict(optimised.prompt_tokens),
         candidate_objectives=[round(x, 2) for x in optimised.fitted.objectives],
         scores=scores_json(optimised),
+        votes=_votes_json(optimised),
+        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": lm.model},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return to_file(optimised.program, provenance)
+
+
+def _votes_json(optimised: Optimised) -> dict[str, Any] | None:
+    """Subtask 2 out of sample by calls a case, where several views were to choose from."""
+    found = {
+        str(votes): {
+            "strict_micro_f1": _rounded(bootstrap(table)["strict_micro_f1"].as_dict()),
+            "views": in_words(optimised.fitted.by_votes[votes]),
+        }
+        for votes, table in optimised.by_votes.items()
+    }
+    return found or None
 
 
 def scores_json(optimised: Optimised) -> dict[str, Any]:

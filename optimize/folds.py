@@ -129,7 +129,8 @@ class Answering:
         return records
 
     def _count(self, records: Sequence[CaseRecord]) -> None:
-        failed = [{n["stage"] for n in r.notices if n["kind"] == "lm_failed"} for r in records]
+        # Of several views one may fail: the others were measured.
+        failed = [_stages_told(r, "lm_failed") - _stages_told(r, "view_failed") for r in records]
         self.cases_answered += len(records)
         self.cases_with_failures += sum(map(bool, failed))
         if failed and (never := set.intersection(*failed)):
@@ -138,6 +139,10 @@ class Answering:
                 f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
                 "the extractive fallback would be measured in its place; check --lm and its options"
             )
+
+
+def _stages_told(record: CaseRecord, kind: str) -> set[StageName]:
+    return {n["stage"] for n in record.notices if n["kind"] == kind}
 
 
 def _merged(parts: Sequence[CaseRecord]) -> CaseRecord:

@@ -221,6 +221,28 @@ def _shape(schema: Any) -> Any:
     }
 
 
+def evidence_prompts(program: GroundedQA) -> str:
+    """sha256 of what decides which scores an LM gives: the views that the program uses, their prompts and demos."""
+    file = to_file(program).model_dump(mode="json")["stages"]
+    used = {view.name: [view.samples, file[view.name]] for view in program.settings.views}
+    return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
+
+
+def cut_of_another(program: GroundedQA, lm: dspy.BaseLM | None) -> str | None:
+    """What to tell the user where the program's cut was fitted to another LM or to other prompts, else None."""
+    fitted = program.provenance.cut_fitted_to if hasattr(program, "provenance") else None
+    if fitted is None or lm is None:
+        return None
+    other = [f"{fitted['lm']}, not {lm.model}"] if fitted["lm"] != lm.model else []
+    other += ["other prompts or demos"] if fitted["prompts"] != evidence_prompts(program) else []
+    if not other:
+        return None
+    return (
+        f"the cut of {program.name} was fitted to {' and '.join(other)}: it may take too much or too little as "
+        "evidence; fit it anew with archehr optimize"
+    )
+
+
 def program_hash(program: GroundedQA) -> str:
     """sha256 of everything that shapes the program's answers: settings, prompts and demos, or "extractive".
 

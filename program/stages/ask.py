@@ -104,7 +104,8 @@ def _attempt(
 def _shown_text(predict: dspy.Predict, inputs: dict[str, str]) -> str:
     """All text of a call that may not come back in an error: its inputs, the demos' and, where they tell of an answer
     that was refused, its instructions."""
-    return "\n".join([predict.signature.instructions, *inputs.values(), *(str(value) for demo in predict.demos for value in dict(demo).values())])
+    shown = (str(value) for demo in predict.demos for value in dict(demo).values())
+    return "\n".join([predict.signature.instructions, *inputs.values(), *shown])
 
 
 def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings, sample: int) -> dict[str, Any]:
