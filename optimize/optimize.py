@@ -75,9 +75,9 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     Raises DataError, and what an LM call may raise; replies already paid for are in the cache.
     """
     labelled = [c for c in cases if any(has_gold(s, c) for s in options.stages)]
-    base = load_program("handwritten")
+    base = load_program("default")
     if options.views:
-        base = load_program("handwritten", base.settings.model_copy(update={"views": options.views}))
+        base = load_program("default", base.settings.model_copy(update={"views": options.views}))
     folds = []
     if labelled:
         folds = split_folds(labelled, options.folds)

@@ -31,7 +31,7 @@ _HASHES_OF_0_1 = {
     "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
 }  # fmt: skip
 PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
-BUILT_IN = ("zero_shot", "handwritten", "extractive")
+BUILT_IN = ("default", "zero_shot", "handwritten", "extractive")
 
 
 class StageState(BaseModel):
@@ -66,7 +66,10 @@ class ProgramFile(BaseModel):
 def load_program(
     name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
 ) -> GroundedQA:
-    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
+    """The program called `default`, `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
+
+    `zero_shot` sends the signatures' own instructions, `default` has three demos for Reformulate too, `handwritten` is
+    the published system's wording with the same demos, and `extractive` asks no LM.
 
     `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
     `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
@@ -75,6 +78,8 @@ def load_program(
     if str(name) == "extractive":
         program = extractive_program(settings)
         provenance = Provenance(made_by="built in", data_sha256=fitted_on())
+    elif str(name) == "default":
+        program, provenance = _default(settings or PRESETS["default"])
     elif str(name) == "zero_shot":
         program, provenance = GroundedQA(settings or PRESETS["default"]), Provenance(made_by="built in")
     else:
@@ -86,6 +91,14 @@ def load_program(
             raise DataError(f"{path}: {error}") from None
     program.name, program.provenance = str(name), provenance
     return program
+
+
+def _default(settings: PipelineSettings) -> tuple[GroundedQA, Provenance]:
+    """The signatures' own instructions, and the hand-written demos of Reformulate."""
+    file = read_program_file(PROMPTS / "handwritten.json")
+    program = GroundedQA(settings)
+    program.reformulate.predict.demos = file.stages["reformulate"].demos
+    return program, Provenance(made_by="built in", demo_case_ids=file.provenance.demo_case_ids)
 
 
 def fitted_on() -> str:

@@ -25,7 +25,8 @@ class GenerateSignature(dspy.Signature):
     1. At most 75 words in all, in complete sentences, third person, plain professional language.
     2. State the direct answer first, then the findings and treatment that explain it.
     3. Paraphrase the evidence closely and keep its exact terms, names and numbers.
-    4. Take facts from the evidence only; the whole note is there to resolve what the evidence refers to.
+    4. Take facts from the evidence only; the whole note is there to resolve what the evidence refers to. Where the
+       answer of an example holds more than its evidence, take its style and length, not this freedom.
     5. No outside knowledge, no advice, no filler, no citations.
     If neither the evidence nor the note says anything on the question, the answer is this one sentence alone:
     The note does not answer this question."""

@@ -23,15 +23,18 @@ from archehr.program.types import AgreedScore, Notice, SentenceScore, shorten
 
 
 class ScoreSentencesSignature(dspy.Signature):
-    """You are a clinical evidence grader. Score every sentence of the note excerpt for how much the answer to the
+    """You are a clinical evidence grader. Score every sentence of the note excerpt for whether the answer to the
     question needs it.
 
-    5 critical: answers the question directly, states the confirmed diagnosis or cause asked about, or the
-      treatment and its outcome.
-    4 high context: qualifies a finding that the answer needs, such as the setting or timing of a result.
-    3 relevant: background such as history or admission dates.
-    2 or 1 irrelevant: normal findings, other organ systems, section headers.
-    Miss nothing that the answer would rest on: when torn between two scores, give the higher.
+    5 essential: the answer rests on it; it states the finding, cause, decision, treatment or outcome asked about.
+    3 supplementary: it makes that clearer, but the answer stands without it: background, timing, setting.
+    1 not relevant: routine findings, other problems, section headers, options that were only considered.
+    4 or 2 only when torn between two of these.
+
+    A question with two parts needs evidence for each.
+    A negative finding that decides the question is essential; a routine one is not.
+    Of a fact told twice, the fullest telling is essential.
+    Where a sentence was torn in two, as after "Dr.", and the statement runs over both halves, both have its score.
     Return every id exactly once, in order."""
 
     question: str = dspy.InputField(desc="the clinician's question")

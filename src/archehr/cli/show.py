@@ -11,7 +11,7 @@ from archehr.terminal.options import DataOptions, DemosFromOpt, JsonOpt, read_da
 
 @with_data_options
 def show(
-    program: Annotated[str, typer.Argument(help="zero_shot, handwritten, or a program file")],
+    program: Annotated[str, typer.Argument(help="default, zero_shot, handwritten, or a program file")],
     stage: Annotated[str | None, typer.Option(help="only this stage")] = None,
     case: Annotated[str | None, typer.Option(help="fill the prompts in from this case")] = None,
     data: Annotated[str, typer.Option(help="the data that --case is in")] = "sample/dev",

@@ -20,7 +20,7 @@ from archehr.data.reading.reader import ReadOptions, parse_columns, parse_note_t
 DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()}; or sample/dev, sample/test")]
 ProgramOpt = Annotated[
     str | None,
-    typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
+    typer.Option(help="default, zero_shot, handwritten, extractive, a program file [default; extractive without --lm]"),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
 KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
@@ -237,7 +237,7 @@ def load(
     views: str | None = None,
     verify: str | None = None,
 ) -> Any:
-    """The program asked for, else handwritten with an LM and extractive without, with what of its settings is asked
+    """The program asked for, else the default with an LM and extractive without, with what of its settings is asked
     for."""
     from archehr.program.prompts.program_file import load_program
     from archehr.program.settings import PRESETS, PipelineSettings, parse_views
@@ -246,7 +246,7 @@ def load(
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
     filling = read_data(demos_from).cases if demos_from else None
-    name = name or ("handwritten" if lm else "extractive")
+    name = name or ("default" if lm else "extractive")
     program = load_program(name, PRESETS[preset] if preset else None, filling)
     changes: dict[str, Any] = {"abstain": False} if no_abstain else {}
     if verify is not None:
