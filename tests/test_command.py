@@ -82,7 +82,7 @@ def test_an_lm_server_sees_the_prompts_that_show_prints(command: Command, monkey
     assert shown["reformulate"] in sent
     for stage in ("score", "generate", "align"):
         assert shown[stage][0] in [messages[0] for messages in sent]
-    template = command("show", "handwritten").out
+    template = command("show", "default").out
     for message in shown["reformulate"][:-1]:
         assert message["content"] in template
 
