@@ -244,7 +244,11 @@ def evidence_prompts(program: GroundedQA) -> str:
 def cut_of_another(program: GroundedQA, lm: dspy.BaseLM | None) -> str | None:
     """What to tell the user where the program's cut was fitted to another LM or to other prompts, else None."""
     fitted = program.provenance.cut_fitted_to if hasattr(program, "provenance") else None
-    if fitted is None or lm is None:
+    if fitted is None or not program.asks_lm:
+        return None
+    first = program.settings.views[0].name
+    lm = predictor(getattr(program, first)).lm or lm
+    if lm is None:
         return None
     other = [f"{fitted['lm']}, not {lm.model}"] if fitted["lm"] != lm.model else []
     other += ["other prompts or demos"] if fitted["prompts"] != evidence_prompts(program) else []
