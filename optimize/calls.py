@@ -32,7 +32,7 @@ def most_calls(options: Options, labelled: Sequence[Case]) -> int:
     """The most replies asked for: the teacher's, those that choose among candidates and fit the cut, those that are
     scored. Not counted are faulty replies, which are asked for once more, and what mipro and gepa search with."""
     optimizer = optimizer_of(options.optimizer)
-    candidates = options.candidates if optimizer.draws else 1
+    candidates = (options.candidates if optimizer.draws else 1) * max(1, len(options.demos_tried))
     weighed = {s.name for s in STAGES.values() if candidates > 1 and s.subtask in options.weights}
     choose_by = {s for s in options.stages if s == "score" or s in weighed}
     fits = _fits(options, labelled)
@@ -40,12 +40,15 @@ def most_calls(options: Options, labelled: Sequence[Case]) -> int:
     # A question that is not optimised is the hand-written program's in all of them.
     asked_once = {"reformulate"} - set(options.stages)
     total = sum(_prompts({s}, case) for case in labelled for s in taught if has_gold(s, case))
-    total += candidates * sum(_prompts(_asked(choose_by, case) - asked_once, case) for fit in fits for case in fit)
+    votes = sum(view.samples for view in options.views) or 1
+    total += candidates * sum(
+        _prompts(_asked(choose_by, case) - asked_once, case, votes) for fit in fits for case in fit
+    )
     for case in labelled:
         asked = _asked(options.stages, case)
         total += len(BASELINES) * _prompts(asked, case)
-        total += 2 * _prompts(asked - asked_once, case)  # in and out of sample
-        total -= _prompts(_asked(choose_by, case) - asked_once, case)  # in sample, what chose it is in the cache
+        total += 2 * _prompts(asked - asked_once, case, votes)  # in and out of sample
+        total -= _prompts(_asked(choose_by, case) - asked_once, case, votes)  # in sample, what chose it is in the cache
     return total
 
 
@@ -65,6 +68,6 @@ def _asked(stages: Collection[StageName], case: Case) -> set[StageName]:
     return {*wanted, "reformulate"} if wanted else wanted
 
 
-def _prompts(stages: Collection[StageName], case: Case) -> int:
-    """How many prompts the stages send: two of them read a long note in parts."""
-    return sum(STAGES[s].prompts(case, PRESETS["default"]) for s in stages)
+def _prompts(stages: Collection[StageName], case: Case, votes: int = 1) -> int:
+    """How many prompts the stages send: two of them read a long note in parts, and `votes` replies score it."""
+    return sum(STAGES[s].prompts(case, PRESETS["default"]) * (votes if s == "score" else 1) for s in stages)

@@ -28,7 +28,7 @@ class Reliability(NamedTuple):
 def fit_cut(records: Sequence[CaseRecord], cases: Sequence[Case], settings: PipelineSettings) -> PipelineSettings:
     """`settings` with the cut and relaxed cut of the best pooled strict micro F1; of equals the higher cut, then the
     higher relaxed cut. Without labels, or scores, `settings` as they are."""
-    pairs = _scored(records, cases)
+    pairs = scored_pairs(records, cases)
     if not pairs:
         return settings
     choices = [
@@ -54,13 +54,16 @@ def reliability(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[Re
     """One row per score value, highest first: what a 5 or a 4 of this LM is worth."""
     rows = []
     for value in reversed(LIKERT):
-        ids = [(case.gold, s.id) for r, case in _scored(records, cases) for s in r.scores or () if s.score == value]
+        ids = [
+            (case.gold, s.id) for r, case in scored_pairs(records, cases) for s in r.scores or () if s.score == value
+        ]
         essential = sum(i in gold.essential for gold, i in ids if gold)
         supplementary = sum(i in gold.supplementary for gold, i in ids if gold)
         rows.append(Reliability(value, len(ids), essential, supplementary))
     return rows
 
 
-def _scored(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[tuple[CaseRecord, Case]]:
+def scored_pairs(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[tuple[CaseRecord, Case]]:
+    """The records that were scored, with their cases, as far as every sentence of these is labelled."""
     known = {c.id: c for c in cases if has_gold("score", c)}
     return [(r, known[r.case_id]) for r in records if r.scores is not None and r.case_id in known]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import case_sha256
 from archehr.program.stages.limits import estimate_tokens
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 from archehr.program.types import StageName
 
 Kind = Literal["labelled", "bootstrapped"]
@@ -39,14 +39,14 @@ class Demo:
 
 def labelled_demos(stage: StageName, cases: Sequence[Case]) -> dict[str, Demo]:
     """case id -> gold demo, for the cases that have the stage's gold."""
-    labels = STAGES[stage].taught()
+    labels = PROMPTED[stage].taught()
     return {c.id: make_demo(stage, c, "labelled", labels.demo(c)) for c in cases if labels.present(c)}
 
 
 def make_demo(stage: StageName, case: Case, kind: Kind, values: Mapping[str, Any]) -> Demo:
     """A demo that will be shown whole. Raises DataError where a field is missing: DSPy would drop such a demo, or
     show it with "not supplied", without a word."""
-    wanted = list(STAGES[stage].signature.fields)
+    wanted = list(PROMPTED[stage].signature.fields)
     if missing := [name for name in wanted if values.get(name) is None]:
         raise DataError(f"case {case.id}: its {stage} demo lacks {', '.join(missing)}; leave the case out")
     return Demo(case.id, kind, {name: _plain(values[name]) for name in wanted}, case_sha256([case])[0])
@@ -79,5 +79,5 @@ def covering(stage: StageName, demos: Mapping[str, Demo], most: int, token_budge
     """Gold demos chosen for what they show, as the stage arranges them, without any LM call."""
     order = [demos[i] for i in shuffled(list(demos), seed, 0)]
     known = {id(d.fields): d for d in order}
-    arranged = STAGES[stage].taught().arrange([d.fields for d in order], most)
+    arranged = PROMPTED[stage].taught().arrange([d.fields for d in order], most)
     return fitting([known[id(fields)] for fields in arranged], most, token_budget)

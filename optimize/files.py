@@ -16,13 +16,15 @@ from archehr.data.case import Case
 from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.files import write_private
 from archehr.data.joined import data_label
+from archehr.metrics.intervals import bootstrap
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
-from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
+from archehr.optimize.views import in_words
+from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, evidence_prompts, to_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.stage_lms import lm_identity
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
 
@@ -45,7 +47,8 @@ def program_file(
         optimizer=options.optimizer,
         options={
             "stages": list(options.stages),
-            "demos": options.demos,
+            "demos": list(options.demos_tried) or options.demos,
+            **({"views": [f"{v.name}*{v.samples}" for v in options.views]} if options.views else {}),
             "demo_tokens": options.token_budget,
             "candidates": options.candidates,
             "folds": options.folds,
@@ -63,9 +66,23 @@ def program_file(
         prompt_tokens_estimated=dict(optimised.prompt_tokens),
         candidate_objectives=[round(x, 2) for x in optimised.fitted.objectives],
         scores=scores_json(optimised),
+        votes=_votes_json(optimised),
+        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": lm.model},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return to_file(optimised.program, provenance)
+
+
+def _votes_json(optimised: Optimised) -> dict[str, Any] | None:
+    """Subtask 2 out of sample by calls a case, where several views were to choose from."""
+    found = {
+        str(votes): {
+            "strict_micro_f1": _rounded(bootstrap(table)["strict_micro_f1"].as_dict()),
+            "views": in_words(optimised.fitted.by_votes[votes]),
+        }
+        for votes, table in optimised.by_votes.items()
+    }
+    return found or None
 
 
 def scores_json(optimised: Optimised) -> dict[str, Any]:
@@ -90,7 +107,7 @@ def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict
     """Stage -> where each demo is from, in the order shown; those of untouched stages are the hand-written ones."""
     kept = optimised.base_provenance.demo_case_ids
     sources: dict[str, list[str]] = {}
-    for stage in STAGES:
+    for stage in prompted(optimised.program):
         if stage in optimised.fitted.prompts:
             demos = optimised.fitted.prompts[stage].demos
             kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher_lm.model}"}
@@ -149,7 +166,7 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
 
 
 def _without_quotes(stage: StageName, signature: dict[str, Any], said: set[str]) -> tuple[dict[str, Any], bool]:
-    own = STAGES[stage].signature.instructions
+    own = PROMPTED[stage].signature.instructions
     if signature["instructions"] == own or not said & set(_grams(signature["instructions"])):
         return signature, False
     return {**signature, "instructions": own}, True

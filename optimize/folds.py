@@ -11,15 +11,15 @@ import dspy
 from archehr.data.case import Case, DataError
 from archehr.optimize.demos import Demo
 from archehr.optimize.teaching import without_asking_again
+from archehr.program.batch import in_threads
 from archehr.program.lm.ledger import at
 from archehr.program.pipeline import GroundedQA, QuestionSource
-from archehr.program.run.batch import in_threads
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.demos import made_from
-from archehr.program.stages.registry import STAGES
-from archehr.program.stages.stage import has_prompt, predictor
+from archehr.program.stages.registry import PROMPTED, prompted
+from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
 
 
@@ -47,9 +47,11 @@ def split_folds(cases: Sequence[Case], folds: str) -> list[list[Case]]:
 def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> GroundedQA:
     """`base` with the prompts found; a stage without one keeps its own instructions and demos."""
     program = GroundedQA(settings)
-    for stage in _asking(base):
-        old, new = predictor(getattr(base, stage)), predictor(getattr(program, stage))
-        new.signature, new.demos = old.signature, old.demos
+    for stage in prompted(program):
+        new = predictor(getattr(program, stage))
+        if getattr(base, stage, None) is not None:  # else a view that only the new program uses
+            old = predictor(getattr(base, stage))
+            new.signature, new.demos = old.signature, old.demos
         if stage in prompts:
             new.demos = [d.shown() for d in prompts[stage].demos]
             if prompts[stage].instructions is not None:
@@ -64,7 +66,7 @@ class HeldOut(GroundedQA):
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
             program.settings.model_copy(update={"on_failure": "first_three"}),
-            **{stage: getattr(program, stage) for stage in STAGES},
+            **{stage: getattr(program, stage, None) for stage in PROMPTED},
         )
 
     def forward(
@@ -73,14 +75,10 @@ class HeldOut(GroundedQA):
         return without_demos_of(self, case)(case=case, question=question, stages=stages)
 
 
-def _asking(program: GroundedQA) -> list[StageName]:
-    return [stage for stage in STAGES if has_prompt(getattr(program, stage))]
-
-
 def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
     """A copy of the program that has no demo made from `case`."""
     blind = GroundedQA(program.settings)
-    for stage in _asking(program):
+    for stage in prompted(program):
         old, new = predictor(getattr(program, stage)), predictor(getattr(blind, stage))
         new.signature = old.signature
         new.demos = [d for d in old.demos if not made_from(d, case)]
@@ -110,9 +108,9 @@ class Answering:
         def ask(case: Case) -> None:
             with dspy.context(lm=self.lm, disable_history=True, max_trace_size=0):
                 for stage, module in modules.items():
-                    if STAGES[stage].has_gold(case):
+                    if PROMPTED[stage].has_gold(case):
                         with at(case_id=case.id, stage=stage):
-                            module(**STAGES[stage].taught().arguments(case))
+                            module(**PROMPTED[stage].taught().arguments(case))
 
         for _ in in_threads(cases, ask, self.workers):
             pass
@@ -131,7 +129,8 @@ class Answering:
         return records
 
     def _count(self, records: Sequence[CaseRecord]) -> None:
-        failed = [{n["stage"] for n in r.notices if n["kind"] == "lm_failed"} for r in records]
+        # Of several views one may fail: the others were measured.
+        failed = [_stages_told(r, "lm_failed") - _stages_told(r, "view_failed") for r in records]
         self.cases_answered += len(records)
         self.cases_with_failures += sum(map(bool, failed))
         if failed and (never := set.intersection(*failed)):
@@ -140,6 +139,10 @@ class Answering:
                 f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
                 "the extractive fallback would be measured in its place; check --lm and its options"
             )
+
+
+def _stages_told(record: CaseRecord, kind: str) -> set[StageName]:
+    return {n["stage"] for n in record.notices if n["kind"] == kind}
 
 
 def _merged(parts: Sequence[CaseRecord]) -> CaseRecord:

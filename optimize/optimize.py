@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from archehr.data.case import Case
 from archehr.metrics.components import headline
@@ -15,6 +15,7 @@ from archehr.optimize.folds import Answering, assemble, split_folds
 from archehr.optimize.optimizers.optimizer import Options, Work
 from archehr.optimize.scores import case_table, subtasks_of
 from archehr.optimize.search import Fitted, fit, propose
+from archehr.optimize.views import voted_by
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program
 from archehr.program.prompts.provenance import Provenance
@@ -22,7 +23,7 @@ from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.limits import estimate_tokens
-from archehr.program.stages.registry import STAGES, has_gold
+from archehr.program.stages.registry import PROMPTED, has_gold, prompted
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.types import StageName
 
@@ -36,7 +37,8 @@ class Optimised:
     `tables` maps in_sample, out_of_sample, zero_shot and handwritten (and handwritten_cut, the hand-written program
     with only its cut fitted, in the same folds) to per-case tables by subtask. In-sample means that the cases decided
     the choice of demos and cut; even there no case is shown its own demo. `declined` maps the same names to how many
-    cases the program declined to answer, each with its own note.
+    cases the program declined to answer, each with its own note. `by_votes` is subtask 2 out of sample by the number of
+    replies that score a note, each with the mixture of views best at that price.
     """
 
     program: GroundedQA
@@ -46,6 +48,7 @@ class Optimised:
     declined: Mapping[str, int]
     reliability: Sequence[Reliability]
     prompt_tokens: Mapping[StageName, int]
+    by_votes: Mapping[int, CaseTable] = field(default_factory=dict)
 
     def intervals(self, name: str) -> dict[int, tuple[str, Interval]]:
         """subtask -> name and interval of its headline score."""
@@ -72,7 +75,9 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     Raises DataError, and what an LM call may raise; replies already paid for are in the cache.
     """
     labelled = [c for c in cases if any(has_gold(s, c) for s in options.stages)]
-    base = load_program("handwritten")
+    base = load_program("default")
+    if options.views:
+        base = load_program("default", base.settings.model_copy(update={"views": options.views}))
     folds = []
     if labelled:
         folds = split_folds(labelled, options.folds)
@@ -82,6 +87,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     for stage in options.stages:
         work.labelled(stage, labelled)
     answering.tell(f"all {len(labelled)} cases")
+    by_votes: dict[int, list[CaseRecord]] = {}
     fitted = fit(work, propose(work, labelled), labelled)
     program = assemble(base, fitted.prompts, fitted.settings)
     records = {"in_sample": answering.held_out(program, labelled, options.stages), "out_of_sample": []}
@@ -91,6 +97,8 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
         inside = fit(work, propose(work, train), train)
         unseen = assemble(base, inside.prompts, inside.settings)
         records["out_of_sample"] += answering.held_out(unseen, fold, options.stages)
+        if inside.by_votes:
+            _vote(by_votes, answering.held_out(assemble(base, inside.prompts, base.settings), fold, {"score"}), inside)
     for name in BASELINES:
         answering.tell(name)
         records[name] = answering.held_out(load_program(name), labelled, options.stages)
@@ -103,13 +111,20 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
         {name: _tables(found, labelled, _told(name, options.stages)) for name, found in records.items()},
         {name: sum(bool(r.declined) for r in found) for name, found in records.items() if name != "handwritten_cut"},
         reliability(records["in_sample"], labelled),
-        {s: prompt_tokens(program, s) for s in STAGES},
+        {s: prompt_tokens(program, s) for s in prompted(program)},
+        {votes: case_table(_in_order(found, labelled), labelled, 2) for votes, found in sorted(by_votes.items())},
     )
+
+
+def _vote(by_votes: dict[int, list[CaseRecord]], answered: Sequence[CaseRecord], inside: Fitted) -> None:
+    """Adds the answers of a fold as the best mixture of each number of replies, chosen without it, gives them."""
+    for votes, settings in inside.by_votes.items():
+        by_votes.setdefault(votes, []).extend(voted_by(record, settings) for record in answered)
 
 
 def prompt_tokens(program: GroundedQA, stage: StageName) -> int:
     """Estimated tokens of a stage's prompt before a case is filled in."""
-    messages = stage_messages(program, stage, dict.fromkeys(STAGES[stage].signature.input_fields, ""))
+    messages = stage_messages(program, stage, dict.fromkeys(PROMPTED[stage].signature.input_fields, ""))
     return estimate_tokens("".join(str(m["content"]) for m in messages))
 
 
@@ -118,9 +133,13 @@ def _told(name: str, stages: Collection[StageName]) -> list[int]:
 
 
 def _tables(records: Sequence[CaseRecord], cases: Sequence[Case], subtasks: Sequence[int]) -> Tables:
-    order = {c.id: i for i, c in enumerate(cases)}
-    in_order = sorted(records, key=lambda r: order[r.case_id])
+    in_order = _in_order(records, cases)
     return {n: case_table(in_order, cases, n) for n in subtasks}
+
+
+def _in_order(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[CaseRecord]:
+    order = {c.id: i for i, c in enumerate(cases)}
+    return sorted(records, key=lambda r: order[r.case_id])
 
 
 def _cut_alone(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archehr.metrics.components import MEAN
-from archehr.metrics.intervals import Difference
+from archehr.metrics.intervals import Difference, bootstrap, paired_difference
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.compare.compare import NOT_SHOWN, verdict
 from archehr.optimize.optimize import Optimised
-from archehr.program.stages.registry import STAGES
+from archehr.optimize.views import in_words
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
 
@@ -22,6 +22,7 @@ def report(optimised: Optimised) -> str:
             "",
             *_verdicts(optimised),
             "",
+            *_votes(optimised),
             *_cut(optimised),
             *_declined(optimised),
             *_sizes(optimised),
@@ -58,10 +59,32 @@ def gain_in_words(gain: Difference, cases: int) -> str:
     return f"{word}, {gain.value:+.1f} points (95 % interval {gain.low:+.1f} to {gain.high:+.1f})"
 
 
+def _votes(optimised: Optimised) -> Iterator[str]:
+    """What one more reply buys: subtask 2 out of sample by their number, and the best views of each."""
+    tables = optimised.by_votes
+    if not tables:
+        return
+    fewest = min(tables)
+    yield "calls a case  strict F1 out of sample  best of so many on all cases"
+    for votes, table in tables.items():
+        value = bootstrap(table)["strict_micro_f1"]
+        shown = f"{value.value:.1f} ({value.low:.1f}-{value.high:.1f})"
+        yield f"{votes:>12}  {shown:<23}  {in_words(optimised.fitted.by_votes[votes])}"
+    chosen = optimised.fitted.settings.votes
+    if chosen > fewest:
+        gain = paired_difference(tables[chosen], tables[fewest])["strict_micro_f1"]
+        cases = len(tables[chosen].case_ids)
+        yield f"{chosen} calls against {fewest}, out of sample: {gain_in_words(gain, cases)}"
+    yield ""
+
+
 def _cut(optimised: Optimised) -> Iterator[str]:
     if not any(row.sentences for row in optimised.reliability):
         return
     settings = optimised.fitted.settings
+    if settings.votes > 1:
+        yield f"evidence is what these agree on: {in_words(settings)}"
+        return
     relaxed = f" (where nothing does, {settings.relaxed_cut} or more)" if settings.relaxed_cut < settings.cut else ""
     yield f"evidence is what scores {settings.cut} or more{relaxed}"
     yield "score  sentences  essential  supplementary"
@@ -80,5 +103,5 @@ def _declined(optimised: Optimised) -> Iterator[str]:
 
 
 def _sizes(optimised: Optimised) -> Iterator[str]:
-    sizes = ", ".join(f"{s} {optimised.prompt_tokens[s]}" for s in STAGES)
+    sizes = ", ".join(f"{s} {optimised.prompt_tokens[s]}" for s in optimised.prompt_tokens)
     yield f"prompt without the case, in tokens (estimated, 4 characters each): {sizes}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import dspy
@@ -16,11 +16,14 @@ from archehr.optimize.optimize import Optimised, optimize
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.progress import calls_told
+from archehr.program.batch import Interrupted
 from archehr.program.lm.cache import configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
-from archehr.program.run.batch import Interrupted
-from archehr.program.stages.registry import parse_stages
+from archehr.program.settings import PipelineSettings, ViewUse, parse_views
+from archehr.program.stages.registry import VIEWS, parse_stages, used_views
 from archehr.program.types import StageName
+
+ALL_DEMOS = 10_000  # more than there are: as many as fit
 
 
 def optimize_to_file(
@@ -82,11 +85,36 @@ def check_target(path: Path, option: str) -> None:
 
 def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:
     for stage, prompt in optimised.fitted.prompts.items():
-        if len(prompt.demos) < options.demos and not optimizer_of(options.optimizer).searches:
+        one_number = options.demos < ALL_DEMOS and not options.demos_tried
+        if one_number and len(prompt.demos) < options.demos and not optimizer_of(options.optimizer).searches:
             found = f"{stage}: {len(prompt.demos)} demos"
             yield f"{found}, no more are accepted and fit --demo-tokens {options.token_budget}"
     if failures := answering.cases_with_failures:
         yield f"the LM failed in {failures} of {answering.cases_answered} answers; its fallback was measured there"
+
+
+def parse_demos(text: str) -> tuple[int, ...]:
+    """ "4,8,all" -> the numbers of demos to try, ALL_DEMOS for all that fit. Raises DataError."""
+    parts = text.replace(" ", "").split(",")
+    if not all(part == "all" or part.isdigit() for part in parts):
+        raise DataError(f"--demos {text}: give a number, or several with commas, for example 4,8,all")
+    return tuple(dict.fromkeys(ALL_DEMOS if part == "all" else int(part) for part in parts))
+
+
+def parse_candidates(text: str | None, stages: Sequence[StageName]) -> tuple[ViewUse, ...]:
+    """The views to choose from: each once for "auto", none for None. Raises DataError."""
+    if text is None:
+        return ()
+    if "score" not in stages:
+        raise DataError(f"--views {text}: they are of stage score; name it in --stage, or leave --views out")
+    named = parse_views(",".join(("score", *VIEWS)) if text == "auto" else text)
+    try:
+        used_views(PipelineSettings(views=named))
+    except DataError as error:
+        raise DataError(f"--views {text}: {error}") from None
+    except ValueError:
+        raise DataError(f"--views {text}: name each view once") from None
+    return named
 
 
 def check_options(optimizer: str, stage: str) -> tuple[StageName, ...]:

@@ -14,7 +14,7 @@ from archehr.data.case import Case
 from archehr.metrics.feedback import accept
 from archehr.program.lm.ledger import budget_error
 from archehr.program.settings import PipelineSettings
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 from archehr.program.types import StageName
 
 
@@ -34,7 +34,7 @@ class StageTask(dspy.Module):
     def __init__(self, stage: StageName, module: dspy.Module, cases: Sequence[Case]) -> None:
         super().__init__()
         self.stage, self.module = stage, module
-        self.labels = STAGES[stage].taught()
+        self.labels = PROMPTED[stage].taught()
         self.cases = {c.id: c for c in cases}
         self.failure = Failure()
 
@@ -60,7 +60,7 @@ class Acceptance:
     scores: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> bool:
-        case, labels = self.cases[example.case_id], STAGES[self.stage].taught()
+        case, labels = self.cases[example.case_id], PROMPTED[self.stage].taught()
         self.scores[case.id] = labels.score(prediction, case, self.settings)
         good = accept(self.scores[case.id], labels.threshold) and not prediction.notices and bool(trace)
         if good:

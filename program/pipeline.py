@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
 
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
+from archehr.program.batch import in_threads
+from archehr.program.checking import Answer, check_answer
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.align import ExtractiveAlign
@@ -17,10 +19,13 @@ from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages.registry import STAGES, added_stages, possible_stages
+from archehr.program.stages.registry import STAGES, added_stages, held, possible_stages
 from archehr.program.stages.render import near, of_ids, render
 from archehr.program.stages.score_sentences import select_evidence
-from archehr.program.types import Link, Notice, SentenceScore, StageName
+from archehr.program.stages.stage import has_prompt
+from archehr.program.stages.verify.verify import check_facts
+from archehr.program.stages.views.vote import Ballot, agree
+from archehr.program.types import Link, Notice, SentenceScore, StageName, Verdict
 
 QuestionSource = Literal["own", "given"]
 
@@ -31,7 +36,8 @@ class GroundedQA(dspy.Module):
 
     `links` belong to the program's own answer (ids "1", "2", …); `given_links` to the clinician's answer sentences
     where the case has them (subtask 4). What a case has no input for, or was not asked for, is None. A declined answer
-    is NOT_ANSWERED alone, without evidence and links. `added` holds the outputs of stages that were added to the four,
+    is NOT_ANSWERED alone, without evidence and links. `verdicts` say of the sentences of the program's own answer
+    whether what they cite supports them. `added` holds the outputs of stages that were added to the four,
     by stage.
 
     Each stage is an attribute of its name; `modules` gives some of them, the others ask an LM.
@@ -47,8 +53,9 @@ class GroundedQA(dspy.Module):
         super().__init__()
         self.settings = settings
         self.answerable: AnswerableModel | None = None  # the shipped one
-        for name, stage in STAGES.items():
-            setattr(self, name, modules[name] if name in modules else stage.module(settings))
+        for stage in held(settings):
+            module = modules[stage.name] if stage.name in modules else stage.module(settings)
+            setattr(self, stage.name, module)
 
     @property
     def asks_lm(self) -> bool:
@@ -65,10 +72,12 @@ class GroundedQA(dspy.Module):
 
 
 def extractive_program(settings: PipelineSettings | None = None, fitted: FittedFile | None = None) -> GroundedQA:
-    """The same program without an LM, by the models of `fitted` or the shipped ones."""
+    """The same program without an LM, by the models of `fitted` or the shipped ones. Views are ways of asking an LM, so
+    it has none but its own."""
     base = settings or PRESETS["default"]
-    chosen = base.model_copy(update={"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1})
-    program = GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in STAGES.values()})
+    own = {"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1, "views": PRESETS["default"].views}
+    chosen = base.model_copy(update=own)
+    program = GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in held(chosen)})
     if fitted is not None:
         program.score, program.align = ExtractiveScoreSentences(fitted.evidence), ExtractiveAlign(fitted.alignment)
         program.answerable = fitted.answerable
@@ -93,12 +102,12 @@ class _Run:
         scores = self.scores() if self.stages & {"score", "generate"} else None
         answer = self.answer() if "generate" in self.stages else None
         evidence = self.evidence() if scores is not None else None  # after the answer: a declined one has none
-        links = given_links = None
+        links = given_links = verdicts = None
         if "align" in self.stages:
             if self.case.answer_sentences:
                 given_links = self.links(self.case.answer_sentences)
             if answer is not None or not self.case.answer_sentences:
-                links = self.own_links()
+                links, verdicts = self.checked_links()
                 answer, evidence, scores = self.answer(), self.evidence(), self.scores()
         made = dspy.Prediction(
             question=question,
@@ -108,6 +117,7 @@ class _Run:
             answer=" ".join(answer) if answer is not None else None,
             declined=self._declined if answer is not None else None,
             links=links,
+            verdicts=verdicts,
             given_links=given_links,
             added={},
             notices=self.notices,
@@ -134,11 +144,35 @@ class _Run:
 
     def scores(self) -> list[SentenceScore]:
         if self._scores is None:
-            made = self._call(
-                "score", question=self.question(), narrative=self.case.narrative, sentences=self.case.sentences
-            )
-            self._scores = made.scores
+            made = self._ballots()
+            views = self.program.settings.views
+            self._scores = list(made[0].scores) if len(made) == 1 else agree(made, views)
         return self._scores
+
+    def _ballots(self) -> list[Ballot]:
+        """The replies of every view and sample, asked for side by side; what some failed on, the others decide."""
+        given = {
+            "question": self.question(),
+            "narrative": self.case.narrative,
+            "sentences": self.case.sentences,
+        }
+        wanted = [(view.name, k) for view in self.program.settings.views for k in range(view.samples)]
+        if len(wanted) == 1:
+            made = self._call(wanted[0][0], **given)
+            return [Ballot(wanted[0][0], made.scores)]
+
+        def ask(number: int) -> tuple[int, dspy.Prediction]:
+            view, sample = wanted[number]
+            with at(case_id=self.case.id, stage=view):
+                return number, getattr(self.program, view)(**given, sample=sample)
+
+        replies = [made for _, made in sorted(in_threads(range(len(wanted)), ask, len(wanted)), key=lambda r: r[0])]
+        for (view, _), made in zip(wanted, replies, strict=True):
+            self.notices += made.notices
+            if made.silent and any(len(other.silent) < len(made.silent) for other in replies):
+                how = "it has no vote" if len(made.silent) == len(made.scores) else "it has no vote on a part"
+                self.notices.append(Notice(view, "view_failed", how))
+        return [Ballot(view, m.scores, m.silent) for (view, _), m in zip(wanted, replies, strict=True)]
 
     def evidence(self) -> list[str]:
         if self._evidence is None:
@@ -162,10 +196,7 @@ class _Run:
 
     def answer(self) -> list[str]:
         if self._answer is None:
-            chosen = set(self.evidence())
-            note = near(self.case.sentences, chosen, self.program.settings.window_chars)
-            evidence = of_ids(self.case.sentences, chosen)
-            made = self._call("generate", question=self.question(), evidence=evidence, note=render(note))
+            made = self._call("generate", **self._to_generate())
             self._answer, self._sources = made.answer_sentences, made.get("sources")
             if made.get("declined"):
                 self._decline()
@@ -174,6 +205,12 @@ class _Run:
             elif self._sources is not None and self.program.settings.abstain and not self._is_answerable():
                 self._decline("the note names too little of what is asked")
         return self._answer
+
+    def _to_generate(self) -> dict[str, Any]:
+        chosen = set(self.evidence())
+        note = near(self.case.sentences, chosen, self.program.settings.window_chars)
+        evidence = of_ids(self.case.sentences, chosen)
+        return {"question": self.question(), "evidence": evidence, "note": render(note)}
 
     def _is_answerable(self) -> bool:
         model = self.program.answerable or shipped().answerable
@@ -192,6 +229,42 @@ class _Run:
             return self.links(answer)
         return [Link(answer_id=a.id, evidence_ids=ids) for a, ids in zip(answer, self._sources, strict=True)]
 
+    def checked_links(self) -> tuple[list[Link], list[Verdict]]:
+        """The links of the program's own answer and the verdicts on it, after it was mended as the settings say."""
+        links = self.own_links()
+        if self._declined:
+            return links, []
+        how = self.program.settings.verify
+        made, verdicts, told = check_answer(Answer(self.answer(), links), how, self._judge, self._rewrite)
+        self.notices += told
+        if not made.sentences:
+            self._decline("no sentence of the answer was supported")
+            return self.own_links(), []
+        self._answer = list(made.sentences)
+        return list(made.links), verdicts
+
+    def _judge(self, answer: Answer) -> list[Verdict]:
+        """On every answer sentence, or without verification on those alone whose numbers, dates or names are wrong:
+        that check always runs, and no LM overrules it."""
+        given: dict[str, Any] = {"answer_sentences": own_answer_sentences(answer.sentences), "links": answer.links}
+        given["sentences"] = self.case.sentences
+        wrong = {v.answer_id: v for v in check_facts(**given)}
+        if self.program.settings.verify == "off":
+            return list(wrong.values())
+        made = self._call("verify", question=self.question(), **given)
+        return [wrong.get(v.answer_id, v) for v in made.verdicts]
+
+    def _rewrite(self, refused: str) -> Answer | None:
+        """The answer written again by the LM; None without one, or where it failed, which leaves the first."""
+        if not has_prompt(self.program.generate):
+            return None
+        made = self._call("generate", **self._to_generate(), refused=refused)
+        if made.get("sources") is not None:
+            return None
+        if made.get("declined"):
+            return Answer([], [])
+        return Answer(made.answer_sentences, self.links(own_answer_sentences(made.answer_sentences)))
+
     def links(self, answer: tuple[AnswerSentence, ...]) -> list[Link]:
         made = self._call("align", answer_sentences=answer, sentences=self.case.sentences, question=self.question())
         return made.links
@@ -203,6 +276,6 @@ class _Run:
         return made
 
 
-def own_answer_sentences(answer: list[str]) -> tuple[AnswerSentence, ...]:
+def own_answer_sentences(answer: Sequence[str]) -> tuple[AnswerSentence, ...]:
     """The program's answer with ids "1", "2", …"""
     return tuple(AnswerSentence(str(i), text) for i, text in enumerate(answer, 1))

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from archehr.data.case import DataError
+
 
 class Temperatures(BaseModel):
     """Sampling temperature per stage; left out of the request for models that refuse one."""
@@ -16,6 +18,18 @@ class Temperatures(BaseModel):
     score: float = 0.0
     generate: float = 0.1
     align: float = 0.0
+    sample: float = Field(default=0.7, ge=0, description="of every reply to a prompt after its first")
+
+
+class ViewUse(BaseModel):
+    """How a program uses one view: so many replies, one vote in all that counts `weight`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    samples: int = Field(default=1, ge=1, le=20)
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    cut: int = Field(default=5, ge=1, le=5, description="a reply votes for the sentences it scores at least this")
 
 
 class PipelineSettings(BaseModel):
@@ -28,6 +42,11 @@ class PipelineSettings(BaseModel):
     soft_cut_share: float = Field(default=0.6, ge=0, le=1, description="least share of answer_words after a soft cut")
     cut: int = Field(default=5, ge=1, le=5, description="a sentence scored at least this is evidence")
     relaxed_cut: int = Field(default=4, ge=1, le=5, description="used where no sentence reaches `cut`")
+    views: tuple[ViewUse, ...] = Field(default=(ViewUse(name="score"),), min_length=1)
+    agreement: float = Field(default=0.5, gt=0, le=1, description="the cut where several views or samples vote")
+    verify: Literal["off", "flag", "revise"] = Field(
+        default="off", description="off: only numbers, dates and names are checked; revise: at most four calls more"
+    )
     on_failure: Literal["extractive", "first_three"] = "extractive"
     abstain: bool = Field(default=True, description="say so where the note does not answer, instead of quoting it")
     ask_again: bool = Field(default=True, description="name a reply's fault to the LM once before repairing it")
@@ -35,11 +54,37 @@ class PipelineSettings(BaseModel):
     window_chars: int = Field(default=24_000, ge=200, description="longer notes are read in windows of this size")
     window_overlap: int = Field(default=3, ge=0, description="sentences that neighbouring windows share")
 
+    @property
+    def votes(self) -> int:
+        """How many replies a note is scored by."""
+        return sum(view.samples for view in self.views)
+
+    @model_validator(mode="after")
+    def _each_view_once(self) -> PipelineSettings:
+        names = [view.name for view in self.views]
+        if len(set(names)) < len(names):
+            raise ValueError(f"views name one twice ({', '.join(names)}); give it more samples instead")
+        return self
+
     @model_validator(mode="after")
     def _relaxed_is_not_stricter(self) -> PipelineSettings:
         if self.relaxed_cut > self.cut:
             raise ValueError(f"relaxed_cut {self.relaxed_cut} is above cut {self.cut}")
         return self
+
+
+def parse_views(text: str) -> tuple[ViewUse, ...]:
+    """ "score,answer_first*2" -> each view named, of one sample or as many as the star says. Raises DataError."""
+    uses = []
+    for part in text.replace(" ", "").split(","):
+        name, _, samples = part.partition("*")
+        try:
+            uses.append(ViewUse(name=name, samples=int(samples or 1)))
+        except ValueError:
+            raise DataError(
+                f"--views {text}: write NAME or NAME*SAMPLES (1 to 20), for example score,answer_first*2"
+            ) from None
+    return tuple(uses)
 
 
 # `seed` is the published system: keep 4 and 5, else 3, else the first three sentences; nothing is asked twice,

@@ -9,7 +9,7 @@ import dspy
 
 from archehr.data.case import DataError
 from archehr.program.pipeline import GroundedQA
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED, STAGES, prompted
 from archehr.program.stages.stage import has_prompt, predictor
 from archehr.program.types import StageName
 
@@ -27,9 +27,9 @@ def with_lms(program: GroundedQA, lms: LMs) -> tuple[GroundedQA, dspy.BaseLM | N
     if own:
         program = program.deepcopy()
     for stage, lm in own.items():
-        if stage not in STAGES:
+        if stage not in PROMPTED:
             raise DataError(f"--lm {stage}=…: no stage {stage}; the stages are {', '.join(STAGES)}")
-        if not has_prompt(module := getattr(program, stage)):
+        if not has_prompt(module := getattr(program, stage, None)):
             raise DataError(f"--lm {stage}=…: this program's {stage} stage asks no LM")
         module.set_lm(lm)
     return program, lms.get("")
@@ -37,8 +37,7 @@ def with_lms(program: GroundedQA, lms: LMs) -> tuple[GroundedQA, dspy.BaseLM | N
 
 def stage_lms(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[StageName, dspy.BaseLM | None]:
     """The LM of every stage that asks one."""
-    modules = {stage: getattr(program, stage) for stage in STAGES}
-    return {stage: predictor(m).lm or lm for stage, m in modules.items() if has_prompt(m)}
+    return {stage: predictor(getattr(program, stage)).lm or lm for stage in prompted(program)}
 
 
 def lms_identity(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-StageName = str  # a key of program.stages.registry.STAGES
+StageName = str  # a key of program.stages.registry.PROMPTED
 
 NoticeKind = Literal[
     "lm_failed",
@@ -21,6 +21,10 @@ NoticeKind = Literal[
     "repaired",
     "not_answered",
     "language",
+    "view_failed",
+    "unsupported",
+    "revised",
+    "dropped",
 ]
 
 
@@ -33,6 +37,17 @@ class SentenceScore(BaseModel):
     score: int = Field(ge=1, le=5)
 
 
+class AgreedScore(SentenceScore):
+    """A score that several votes stand behind; never asked of an LM.
+
+    `votes` holds the scores that each view gave, a sample each; `confidence` is the weighted share of votes for the
+    sentence, from 0 to 1.
+    """
+
+    confidence: float = Field(ge=0, le=1)
+    votes: dict[str, list[int]] = {}
+
+
 class Link(BaseModel):
     """One answer sentence and the ids of the note sentences that directly support it."""
 
@@ -40,6 +55,16 @@ class Link(BaseModel):
 
     answer_id: str
     evidence_ids: list[str]
+
+
+class Verdict(BaseModel):
+    """Whether one answer sentence is supported by the note sentences it cites, and why."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
+
+    answer_id: str
+    verdict: Literal["supported", "partly", "not supported"]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dspy import lm15
 
 from archehr.data.case import Case
 from archehr.program.lm.backend import prompt_parts
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 from archehr.program.stages.render import render
 from archehr.program.types import StageName
 from tests.fake_lm import fake_lm
@@ -40,10 +40,10 @@ def gold_lm(cases: Sequence[Case], change: Change = lambda stage, case, reply: r
 
     def reply(request: lm15.Request) -> str:
         stage = stage_of(request)
-        if stage is None or STAGES[stage].labels is None:
+        if stage is None or PROMPTED[stage].labels is None:
             return json.dumps(PROPOSED)
         case = asked_case(request, cases)
-        answer = {name: STAGES[stage].taught().demo(case)[name] for name in STAGES[stage].signature.output_fields}
+        answer = {name: PROMPTED[stage].taught().demo(case)[name] for name in PROMPTED[stage].signature.output_fields}
         return json.dumps(change(stage, case, answer))
 
     return fake_lm(reply, **settings)
@@ -52,7 +52,7 @@ def gold_lm(cases: Sequence[Case], change: Change = lambda stage, case, reply: r
 def stage_of(request: lm15.Request) -> StageName | None:
     """The stage whose output fields the request asks for, or None."""
     system = prompt_parts(request)[0][1]
-    for stage, signature in ((s.name, s.signature) for s in STAGES.values()):
+    for stage, signature in ((s.name, s.signature) for s in PROMPTED.values()):
         (output,) = signature.output_fields
         if f'{{\n  "{output}"' in system and all(f"[[ ## {name} ## ]]" in system for name in signature.input_fields):
             return stage

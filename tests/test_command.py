@@ -78,11 +78,11 @@ def test_an_lm_server_sees_the_prompts_that_show_prints(command: Command, monkey
         assert ran.code == 0, ran
         assert 4 <= len(server.received) <= 8
         sent = [r.body["messages"] for r in server.received]
-    shown = json.loads(command("show", "handwritten", "--json", "--case", "101", "--data", "sample/test").out)["stages"]
+    shown = json.loads(command("show", "default", "--json", "--case", "101", "--data", "sample/test").out)["stages"]
     assert shown["reformulate"] in sent
     for stage in ("score", "generate", "align"):
         assert shown[stage][0] in [messages[0] for messages in sent]
-    template = command("show", "handwritten").out
+    template = command("show", "default").out
     for message in shown["reformulate"][:-1]:
         assert message["content"] in template
 

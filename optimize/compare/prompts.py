@@ -11,7 +11,7 @@ from archehr.optimize.compare.compare import Comparison
 from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.optimize import prompt_tokens
 from archehr.program.prompts.program_file import to_program
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 from archehr.program.types import StageName
 
 
@@ -43,17 +43,19 @@ class StageDifference:
 
 
 def prompt_differences(comparison: Comparison) -> dict[StageName, list[StageDifference]]:
-    """Stage -> one entry per row that has prompts."""
+    """Stage or view -> one entry per row that has a prompt of it."""
     runs = {row.label: row.run for row in comparison.rows}
-    asked = [row for row in comparison.rows if row.run.file]
-    return {
-        stage: [_stage(stage, row.run, runs[row.against] if row.against else None) for row in asked] for stage in STAGES
-    }
+    found: dict[StageName, list[StageDifference]] = {}
+    for stage in PROMPTED:
+        asked = [row for row in comparison.rows if row.run.file and stage in row.run.file.stages]
+        if asked:
+            found[stage] = [_stage(stage, row.run, runs[row.against] if row.against else None) for row in asked]
+    return found
 
 
 def _stage(stage: StageName, run: ProgramRun, base: ProgramRun | None) -> StageDifference:
     assert run.file is not None
-    comparable = base if base and base.file else None
+    comparable = base if base and base.file and stage in base.file.stages else None
     ours = run.file.stages[stage]
     theirs = comparable.file.stages[stage] if comparable and comparable.file else ours
     sources = run.file.provenance.demo_case_ids.get(stage, ())

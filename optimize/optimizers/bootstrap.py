@@ -12,7 +12,7 @@ from archehr.optimize.folds import StagePrompt
 from archehr.optimize.optimizers.gold import drawn
 from archehr.optimize.optimizers.optimizer import Optimizer, Work
 from archehr.optimize.teaching import Acceptance, StageTask, quiet, without_asking_again
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 from archehr.program.types import StageName
 
 
@@ -45,7 +45,7 @@ def bootstrap(stage: StageName, module: dspy.Module, cases: Sequence[Case], teac
     and the demos of a subset of cases are those of a compilation on that subset. Raises DataError where no case
     passes, and what an LM call may raise.
     """
-    labels = STAGES[stage].taught()
+    labels = PROMPTED[stage].taught()
     taught = [c for c in cases if labels.present(c)]
     task = StageTask(stage, without_asking_again(module), taught)
     metric = Acceptance(stage, task.cases, module.settings)

@@ -15,7 +15,7 @@ from archehr.optimize.optimizers.optimizer import Optimizer, Work
 from archehr.optimize.teaching import StageTask, quiet, without_asking_again
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.demos import made_from
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 from archehr.program.types import StageName
 
 
@@ -32,7 +32,7 @@ class _Instructions(Optimizer):
     def compile(self, stage: StageName, cases: Sequence[Case], work: Work) -> Sequence[StagePrompt]:
         options = work.options
         work.answering.tell(f"{options.optimizer}: {stage}")
-        labels = STAGES[stage].taught()
+        labels = PROMPTED[stage].taught()
         taught = {c.id: c for c in cases if labels.present(c)}
         order = shuffled(list(taught), options.seed, 0)
         if len(order) < 2:

@@ -10,6 +10,7 @@ from archehr.data.case import Case, DataError
 from archehr.optimize.demos import Demo, labelled_demos
 from archehr.optimize.folds import Answering, StagePrompt
 from archehr.program.pipeline import GroundedQA
+from archehr.program.settings import ViewUse
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
 
@@ -17,7 +18,8 @@ from archehr.program.types import StageName
 @dataclass(frozen=True)
 class Options:
     """What an optimisation does. `demos` and `token_budget` are per stage; `weights` is subtask -> weight in the
-    choice among candidates."""
+    choice among candidates. `demos_tried` are several numbers of demos to choose among (none: `demos` alone), `views`
+    the ways of asking for evidence with the most samples of each (none: the program's own)."""
 
     optimizer: str = "labeled"
     stages: tuple[StageName, ...] = tuple(STAGES)
@@ -27,6 +29,14 @@ class Options:
     folds: str = "5"
     seed: int = 0
     weights: Mapping[int, float] = field(default_factory=lambda: {2: 1.0, 4: 1.0})
+    demos_tried: tuple[int, ...] = ()
+    views: tuple[ViewUse, ...] = ()
+
+    @property
+    def prompts(self) -> tuple[StageName, ...]:
+        """The stages and views whose prompts are chosen."""
+        more = [view.name for view in self.views if view.name not in self.stages]
+        return (*self.stages, *(more if "score" in self.stages else ()))
 
 
 @dataclass

@@ -24,11 +24,22 @@ class ExtractiveAlign(dspy.Module):
         self, answer_sentences: Sequence[AnswerSentence], sentences: Sequence[Sentence], question: str
     ) -> dspy.Prediction:
         model = self.model or shipped().alignment
-        chances: Sequence[Sequence[float]] = [[] for _ in answer_sentences]
-        if answer_sentences and sentences:
-            chances = model.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)
+        chances = support_chances(answer_sentences, sentences, question, model)
         links = [
             Link(answer_id=a.id, evidence_ids=[s.id for s, c in zip(sentences, row, strict=True) if c >= model.cut])
             for a, row in zip(answer_sentences, chances, strict=True)
         ]
         return dspy.Prediction(links=links)
+
+
+def support_chances(
+    answer_sentences: Sequence[AnswerSentence],
+    sentences: Sequence[Sentence],
+    question: str,
+    model: AlignmentModel | None = None,
+) -> Sequence[Sequence[float]]:
+    """One row an answer sentence, one chance (0-1) a note sentence to support it, by `model` or the shipped one."""
+    if not answer_sentences or not sentences:
+        return [[0.0] * len(sentences) for _ in answer_sentences]
+    found = model or shipped().alignment
+    return found.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)

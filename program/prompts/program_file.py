@@ -22,7 +22,7 @@ from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
 from archehr.program.stages.generate import Generate
-from archehr.program.stages.registry import PIPELINE, STAGES
+from archehr.program.stages.registry import PIPELINE, PROMPTED, STAGES, prompted
 from archehr.program.stages.stage import has_prompt, predictor
 from archehr.program.types import StageName
 
@@ -34,7 +34,7 @@ _HASHES_OF_0_1 = {
     "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
 }  # fmt: skip
 PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
-BUILT_IN = ("zero_shot", "handwritten", *SHIPPED)
+BUILT_IN = ("default", "zero_shot", "handwritten", *SHIPPED)
 
 
 class StageState(BaseModel):
@@ -69,14 +69,19 @@ class ProgramFile(BaseModel):
 def load_program(
     name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
 ) -> GroundedQA:
-    """A built-in program (`zero_shot`, `handwritten`, `extractive`, `extractive-dev`), or the one in a program file, of
-    prompts or of fitted models.
+    """A built-in program (`default`, `zero_shot`, `handwritten`, `extractive`, `extractive-dev`), or the one in a
+    program file, of prompts or of fitted models.
+
+    `zero_shot` sends the signatures' own instructions, `default` has three demos for Reformulate too, `handwritten` is
+    the published system's wording with the same demos, and the extractive ones ask no LM.
 
     `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
     `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
     made for other signatures or features.
     """
-    if str(name) == "zero_shot":
+    if str(name) == "default":
+        program, provenance = _default(settings or PRESETS["default"])
+    elif str(name) == "zero_shot":
         program, provenance = GroundedQA(settings or PRESETS["default"]), Provenance(made_by="built in")
     else:
         path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
@@ -89,6 +94,14 @@ def load_program(
             raise DataError(f"{path}: {error}") from None
     program.name, program.provenance = str(name), provenance
     return program
+
+
+def _default(settings: PipelineSettings) -> tuple[GroundedQA, Provenance]:
+    """The signatures' own instructions, and the hand-written demos of Reformulate."""
+    file = read_program_file(PROMPTS / "handwritten.json")
+    program = GroundedQA(settings)
+    program.reformulate.predict.demos = file.stages["reformulate"].demos
+    return program, Provenance(made_by="built in", demo_case_ids=file.provenance.demo_case_ids)
 
 
 def read_any_program(path: Path) -> ProgramFile | FittedFile:
@@ -125,7 +138,7 @@ def _check_prompts(raw: Any, path: Path) -> ProgramFile:
     except ValidationError as error:
         where = ".".join(str(p) for p in error.errors()[0]["loc"])
         raise DataError(f"{path}: not a program file, {where}: {error.errors()[0]['msg']}") from None
-    if unknown := [s for s in file.stages if s not in STAGES]:
+    if unknown := [s for s in file.stages if s not in PROMPTED]:
         raise DataError(f"{path}: has prompts of stage {', '.join(unknown)}, which is not there; add it first")
     if missing := [s for s in PIPELINE_NAMES if s not in file.stages]:
         raise DataError(f"{path}: the program file lacks stage {', '.join(missing)}")
@@ -149,6 +162,8 @@ def to_program(
     `demo_cases`."""
     program = GroundedQA(settings or file.settings)
     for stage, state in file.stages.items():
+        if getattr(program, stage, None) is None:  # a view that these settings do not use
+            continue
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
         restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
         predictor(getattr(program, stage), stage).load_state(restored)
@@ -164,7 +179,7 @@ def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None
     if cases is None:
         raise DataError("its demos are stored as case ids; pass the data they are from as --demos-from DATA")
     case = next((c for c in cases if c.id == demo["from_case"]), None)
-    made = STAGES[stage].taught().demo(case) if case is not None and STAGES[stage].has_gold(case) else None
+    made = PROMPTED[stage].taught().demo(case) if case is not None and PROMPTED[stage].has_gold(case) else None
     if made is None or demo_sha256(made) != demo.get("sha256"):
         raise DataError(
             f"case {demo['from_case']} of --demos-from does not give the {stage} demo of this program; pass the data, "
@@ -200,7 +215,7 @@ def _fitted(program: GroundedQA, provenance: Provenance | None = None) -> Fitted
 def to_file(program: GroundedQA, provenance: Provenance | None = None) -> ProgramFile:
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
-    for stage in (s for s in STAGES if has_prompt(getattr(program, s))):
+    for stage in prompted(program):
         state = predictor(getattr(program, stage), stage).dump_state()
         stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
     if not stages:
@@ -226,7 +241,7 @@ def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
     A file's own texts replace the code's, so these do not count; but DSPy restores them by position, and a file made
     for other fields would load without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
     """
-    described = {stage: _fields(STAGES[stage].signature) for stage in stages}
+    described = {stage: _fields(PROMPTED[stage].signature) for stage in stages}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
@@ -250,6 +265,32 @@ def _shape(schema: Any) -> Any:
         for name, value in schema.items()
         if name not in ("title", "description")
     }
+
+
+def evidence_prompts(program: GroundedQA) -> str:
+    """sha256 of what decides which scores an LM gives: the views that the program uses, their prompts and demos."""
+    file = to_file(program).model_dump(mode="json")["stages"]
+    used = {view.name: [view.samples, file[view.name]] for view in program.settings.views}
+    return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
+
+
+def cut_of_another(program: GroundedQA, lm: dspy.BaseLM | None) -> str | None:
+    """What to tell the user where the program's cut was fitted to another LM or to other prompts, else None."""
+    fitted = program.provenance.cut_fitted_to if hasattr(program, "provenance") else None
+    if fitted is None or not program.asks_lm:
+        return None
+    first = program.settings.views[0].name
+    lm = predictor(getattr(program, first)).lm or lm
+    if lm is None:
+        return None
+    other = [f"{fitted['lm']}, not {lm.model}"] if fitted["lm"] != lm.model else []
+    other += ["other prompts or demos"] if fitted["prompts"] != evidence_prompts(program) else []
+    if not other:
+        return None
+    return (
+        f"the cut of {program.name} was fitted to {' and '.join(other)}: it may take too much or too little as "
+        "evidence; fit it anew with archehr optimize"
+    )
 
 
 def program_hash(program: GroundedQA) -> str:

@@ -11,7 +11,8 @@ class Provenance(BaseModel):
     """Where a program is from. A value that is None was not told; what a later version adds is kept as it is.
 
     `data_sha256` and `case_sha256` say what the program was made with; `demo_case_ids` where each demo of a stage is
-    from, in the order shown; `scores` the headline scores (0-100) by table and subtask, with 95 % intervals.
+    from, in the order shown; `scores` the headline scores (0-100) by table and subtask, with 95 % intervals; `votes`
+    subtask 2 by calls a case; `cut_fitted_to` the LM, and the hash of the prompts, which the cut was chosen for.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -30,6 +31,8 @@ class Provenance(BaseModel):
     prompt_tokens_estimated: dict[str, int] | None = None
     candidate_objectives: list[float] | None = None
     scores: dict[str, Any] | str | None = None
+    votes: dict[str, Any] | None = None
+    cut_fitted_to: dict[str, str] | None = None
     created: str | None = None
     published: dict[str, Any] | None = None
 

@@ -13,7 +13,7 @@ from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, stored_form
 from archehr.program.settings import PRESETS
 from archehr.program.stages.adapter import TellingJSONAdapter
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.render import render
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
@@ -30,12 +30,13 @@ def show_program(
     """Every stage's messages; inputs stand as {field}, or are filled in from `case` (stages 3 and 4 from its gold,
     where the program would use the outputs of the stages before); of a program without an LM its weights. Raises
     DataError."""
-    if stage is not None and stage not in STAGES:
-        raise DataError(f"--stage {stage}: the stages are {', '.join(STAGES)}")
     program = load_program(name, demo_cases=demo_cases)
     if not program.asks_lm:
         return _show_fitted(name, program, stage, as_json)
-    chosen = [s for s in STAGES if stage in (None, s)]
+    prompts = prompted(program)
+    if stage is not None and stage not in prompts:
+        raise DataError(f"--stage {stage}: the stages are {', '.join(prompts)}")
+    chosen = [s for s in prompts if stage in (None, s)]
     shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
     if as_json:
         settings = program.settings.model_dump(mode="json")
@@ -81,7 +82,7 @@ def stage_messages(program: GroundedQA, stage: StageName, inputs: dict[str, Any]
 
 
 def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
-    names = list(STAGES[stage].signature.input_fields)
+    names = list(PROMPTED[stage].signature.input_fields)
     if case is None:
         return {n: f"{{{n}}}" for n in names}
     gold = case.gold

@@ -10,9 +10,9 @@ import dspy
 from dspy import lm15
 
 from archehr.data.case import Case
+from archehr.program.batch import in_threads
 from archehr.program.lm import Backend, metered_lm, prompt_parts
 from archehr.program.lm.ledger import Price, Tokens, booked_apart
-from archehr.program.run.batch import in_threads
 from archehr.program.run.job import Job
 from archehr.program.stage_lms import stage_lms, with_lms
 

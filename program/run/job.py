@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import dspy
 
 from archehr.data.case import Case, DataError
+from archehr.program.batch import in_threads
 from archehr.program.lm.ledger import Ledger
 from archehr.program.lm.wire.errors import Outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
-from archehr.program.run.batch import in_threads
 from archehr.program.run.records import CaseRecord
 from archehr.program.stage_lms import stage_lms
 from archehr.program.stages.registry import possible_stages

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from archehr.data.case import Case
 from archehr.data.dataset import case_sha256, data_sha256
 from archehr.program.prompts.provenance import Provenance
-from archehr.program.types import Link, SentenceScore
+from archehr.program.types import AgreedScore, Link, SentenceScore, Verdict
 
 
 class CaseRecord(BaseModel):
@@ -22,12 +22,13 @@ class CaseRecord(BaseModel):
 
     case_id: str
     question: str | None = None
-    scores: list[SentenceScore] | None = None
+    scores: list[AgreedScore | SentenceScore] | None = None
     evidence: list[str] | None = None
     answer_sentences: list[str] | None = None
     answer: str | None = None
     declined: bool | None = None
     links: list[Link] | None = None
+    verdicts: list[Verdict] | None = None
     given_links: list[Link] | None = None
     added: dict[str, dict[str, Any]] = {}
     notices: list[dict[str, str]] = []

@@ -23,7 +23,7 @@ from archehr.program.lm.cache import configure_cache
 from archehr.program.lm.ledger import booked_apart
 from archehr.program.lm.wire.errors import LMGone, watching_outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
-from archehr.program.prompts.program_file import save_program_file, stored_form
+from archehr.program.prompts.program_file import cut_of_another, save_program_file, stored_form
 from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.job import Job, RunStopped
@@ -106,6 +106,8 @@ def run_cases(
     job = Job(program, other_lm, question, tuple(STAGES) if stages is None else tuple(stages))
     job.check(data.cases)
     for line in job.skipped(data.cases):
+        tell(line)
+    if (line := cut_of_another(program, other_lm)) is not None:
         tell(line)
     with booked_apart(tell) as ledger, watching_outages() as outages:
         counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)

@@ -25,7 +25,8 @@ class AlignSignature(dspy.Signature):
 
     1. Link only what the note sentence itself states; topical closeness is not support.
     2. One answer sentence may rest on several note sentences, and one note sentence may support several.
-    3. Judge each answer sentence by itself; a conclusion that no note sentence states gets an empty list.
+    3. Judge each answer sentence by itself. Of one that is supported in part, name what supports that part; a
+       conclusion that no note sentence states gets an empty list.
     4. Never cite a section header.
     Return every answer id exactly once, in order."""
 

@@ -48,19 +48,22 @@ def ask(
     check: Callable[[dspy.Prediction], Checked[T]],
     stage: StageName,
     settings: PipelineSettings,
+    sample: int = 0,
+    /,
     **inputs: str,
 ) -> Checked[T]:
-    """One LM reply, checked; its value is None where the LM failed and the stage must fall back.
+    """One LM reply, checked; its value is None where the LM failed and the stage must fall back. Each `sample` of a
+    prompt is a reply of its own.
 
     Transport errors were already retried by DSPy. A faulty reply is asked for again once if `settings.ask_again`.
     Raises the errors in UNUSABLE, BudgetExceeded and LMGone, for the run to stop on.
     """
-    first = _attempt(predict, check, stage, settings, inputs)
+    first = _attempt(predict, check, stage, settings, sample, inputs)
     if first.outage is not None:
         note_outage(first.outage)
     if first.fault is None or not settings.ask_again:
         return first
-    second = _attempt(predict, check, stage, settings, inputs, named_fault=first.fault)
+    second = _attempt(predict, check, stage, settings, sample, inputs, named_fault=first.fault)
     retried = Notice(stage, "retried", first.fault)
     best = second if second.value is not None else first
     best.notices[:0] = [retried]
@@ -72,13 +75,14 @@ def _attempt(
     check: Callable[[dspy.Prediction], Checked[T]],
     stage: StageName,
     settings: PipelineSettings,
+    sample: int,
     inputs: dict[str, str],
     named_fault: str | None = None,
 ) -> Checked[T]:
     adapter = TellingJSONAdapter(named_fault)
     try:
         with dspy.context(adapter=adapter):
-            prediction = predict(config=_config(predict, stage, settings), **inputs)
+            prediction = predict(config=_config(predict, stage, settings, sample), **inputs)
         note_reply()
     except UNUSABLE:
         raise
@@ -98,12 +102,19 @@ def _attempt(
 
 
 def _shown_text(predict: dspy.Predict, inputs: dict[str, str]) -> str:
-    """All text of a call that may not come back in an error: its inputs and the demos'."""
-    return "\n".join([*inputs.values(), *(str(value) for demo in predict.demos for value in dict(demo).values())])
+    """All text of a call that may not come back in an error: its inputs, the demos' and, where they tell of an answer
+    that was refused, its instructions."""
+    shown = (str(value) for demo in predict.demos for value in dict(demo).values())
+    return "\n".join([predict.signature.instructions, *inputs.values(), *shown])
 
 
-def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings) -> dict[str, Any]:
+def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings, sample: int) -> dict[str, Any]:
     lm = predict.lm or dspy.settings.lm
-    if lm is not None and not accepts_temperature(lm):
-        return {}
-    return {"temperature": getattr(settings.temperature, stage, 0.0)}
+    config: dict[str, Any] = {}
+    if lm is None or accepts_temperature(lm):
+        config["temperature"] = settings.temperature.sample if sample else getattr(settings.temperature, stage, 0.0)
+    if sample:  # the first reply is today's; further ones differ in what the cache and the server go by
+        config["rollout_id"] = sample
+        if lm is not None and "seed" in lm.supported_params:
+            config["seed"] = (lm.kwargs.get("seed") or 0) + sample
+    return config

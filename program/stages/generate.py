@@ -25,7 +25,8 @@ class GenerateSignature(dspy.Signature):
     1. At most 75 words in all, in complete sentences, third person, plain professional language.
     2. State the direct answer first, then the findings and treatment that explain it.
     3. Paraphrase the evidence closely and keep its exact terms, names and numbers.
-    4. Take facts from the evidence only; the whole note is there to resolve what the evidence refers to.
+    4. Take facts from the evidence only; the whole note is there to resolve what the evidence refers to. Where the
+       answer of an example holds more than its evidence, take its style and length, not this freedom.
     5. No outside knowledge, no advice, no filler, no citations.
     If neither the evidence nor the note says anything on the question, the answer is this one sentence alone:
     The note does not answer this question."""
@@ -54,9 +55,12 @@ class Generate(dspy.Module):
         signature = self.predict.signature
         self.predict.signature = signature.with_instructions(with_rule(signature.instructions, self.settings.abstain))
 
-    def forward(self, question: str, evidence: Sequence[Sentence], note: str) -> dspy.Prediction:
+    def forward(
+        self, question: str, evidence: Sequence[Sentence], note: str, refused: str | None = None
+    ) -> dspy.Prediction:
+        """`refused` tells the LM what a check found wrong with its last answer."""
         reply = ask(
-            self.predict,
+            self.predict if refused is None else self._told(refused),
             self._check,
             "generate",
             self.settings,
@@ -70,6 +74,12 @@ class Generate(dspy.Module):
             return dspy.Prediction(answer_sentences=twin.answer_sentences, sources=twin.sources, notices=told)
         declined = self.settings.abstain and reply.value == [NOT_ANSWERED]
         return dspy.Prediction(answer_sentences=reply.value, declined=declined, notices=reply.notices)
+
+    def _told(self, refused: str) -> dspy.Predict:
+        signature = self.predict.signature
+        predict = dspy.Predict(signature.with_instructions(f"{signature.instructions}\n\n{refused}"))
+        predict.demos, predict.lm = self.predict.demos, self.predict.lm
+        return predict
 
     def _check(self, prediction: dspy.Prediction) -> Checked[list[str]]:
         return check_answer(prediction.answer_sentences or [], self.settings)

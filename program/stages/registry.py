@@ -1,18 +1,33 @@
-"""STAGES: the stages there are, by name and in order; `add_stage` adds one to the four of the pipeline."""
+"""STAGES and VIEWS: the stages, and the ways of asking for evidence, that there are; `add_stage` and `add_view` add
+one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from archehr.data import plugins
 from archehr.data.case import Case, DataError
+from archehr.program.settings import PipelineSettings
 from archehr.program.stages import align, generate, reformulate, score_sentences
-from archehr.program.stages.stage import Stage
+from archehr.program.stages.stage import Stage, has_prompt
+from archehr.program.stages.verify import verify
+from archehr.program.stages.views import answer_first
 from archehr.program.types import StageName, shorten
 
 PIPELINE: tuple[Stage, ...] = (reformulate.STAGE, score_sentences.STAGE, generate.STAGE, align.STAGE)
 STAGES: dict[StageName, Stage] = {stage.name: stage for stage in PIPELINE}
-GROUP = "archehr.stages"  # the entry points by which other packages add theirs
+GROUP, VIEW_GROUP = "archehr.stages", "archehr.views"  # the entry points by which other packages add theirs
+
+# Ways of asking for evidence beside `score`, which is one too. A program has those that its settings name.
+VIEWS: dict[StageName, Stage] = {view.name: view for view in (answer_first.STAGE,)}
+
+# Stages that a program has if its settings ask for them.
+_ON_DEMAND: dict[StageName, Stage] = {verify.STAGE.name: verify.STAGE}
+
+# Whatever has a prompt of its own.
+PROMPTED: Mapping[StageName, Stage] = ChainMap(_ON_DEMAND, VIEWS, STAGES)  # iterates STAGES first
 
 
 def add_stage(stage: Stage) -> None:
@@ -25,19 +40,38 @@ def add_stage(stage: Stage) -> None:
         Traceback (most recent call last):
         archehr.data.case.DataError: stage score: the name is taken
     """
-    if stage.name in STAGES:
+    if stage.name in PROMPTED:
         raise DataError(f"stage {stage.name}: the name is taken")
     if stage.inputs is None:
         raise DataError(f"stage {stage.name}: give it `inputs`, which makes its arguments from a case and a prediction")
     STAGES[stage.name] = stage
 
 
-def _add_those_of_other_packages() -> None:
-    for point, stage in plugins.added(GROUP, Stage):
-        try:
-            add_stage(stage)
-        except DataError as error:
-            raise DataError(f"{plugins.told(point)}: {error}") from None
+def add_view(view: Stage) -> None:
+    """Let programs name `view` in their settings' `views`: a Stage whose module is a View. Raises DataError for a
+    name that is taken."""
+    if view.name in PROMPTED:
+        raise DataError(f"view {view.name}: the name is taken")
+    VIEWS[view.name] = view
+
+
+def used_views(settings: PipelineSettings) -> list[Stage]:
+    """The views that the settings name. Raises DataError for one that is not there."""
+    known = {"score": STAGES["score"], **VIEWS}
+    if unknown := [view.name for view in settings.views if view.name not in known]:
+        raise DataError(f"view {unknown[0]}: there are {', '.join(known)}; add it first")
+    return [known[view.name] for view in settings.views]
+
+
+def held(settings: PipelineSettings) -> list[Stage]:
+    """All that a program with these settings is made of. Raises DataError for a view that is not there."""
+    views = [view for view in used_views(settings) if view.name not in STAGES]
+    return [*STAGES.values(), *views, *(_ON_DEMAND.values() if settings.verify != "off" else ())]
+
+
+def prompted(program: Any) -> list[StageName]:
+    """The stages and views of a GroundedQA that ask an LM."""
+    return [name for name in PROMPTED if has_prompt(getattr(program, name, None))]
 
 
 def added_stages() -> list[Stage]:
@@ -47,7 +81,7 @@ def added_stages() -> list[Stage]:
 
 def has_gold(stage: StageName, case: Case) -> bool:
     """Whether the case holds the stage's inputs and outputs in full; labelled in part is not labelled."""
-    return STAGES[stage].has_gold(case)
+    return PROMPTED[stage].has_gold(case)
 
 
 def possible_stages(case: Case) -> frozenset[StageName]:
@@ -61,6 +95,15 @@ def parse_stages(text: str, option: str = "--stages") -> tuple[StageName, ...]:
     if unknown := [n for n in names if n not in STAGES]:
         raise DataError(f"{option} {text}: no stage {shorten(unknown)}; the stages are {', '.join(STAGES)}")
     return tuple(s for s in STAGES if s in names)
+
+
+def _add_those_of_other_packages() -> None:
+    for group, add in ((GROUP, add_stage), (VIEW_GROUP, add_view)):
+        for point, stage in plugins.added(group, Stage):
+            try:
+                add(stage)
+            except DataError as error:
+                raise DataError(f"{plugins.told(point)}: {error}") from None
 
 
 _add_those_of_other_packages()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import dspy
@@ -14,24 +13,28 @@ from archehr.metrics.evidence import strict_f1
 from archehr.metrics.feedback import GOOD_ENOUGH, evidence_feedback
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
-from archehr.program.settings import PRESETS, PipelineSettings
-from archehr.program.stages.ask import Checked, ask
+from archehr.program.settings import PipelineSettings
+from archehr.program.stages.ask import Checked
 from archehr.program.stages.limits import estimate_tokens
-from archehr.program.stages.render import render, windows
+from archehr.program.stages.render import render
 from archehr.program.stages.stage import Fields, Labels, Stage
-from archehr.program.types import Notice, SentenceScore, shorten
+from archehr.program.stages.views.view import View
+from archehr.program.types import AgreedScore, Notice, SentenceScore, shorten
 
 
 class ScoreSentencesSignature(dspy.Signature):
-    """You are a clinical evidence grader. Score every sentence of the note excerpt for how much the answer to the
+    """You are a clinical evidence grader. Score every sentence of the note excerpt for whether the answer to the
     question needs it.
 
-    5 critical: answers the question directly, states the confirmed diagnosis or cause asked about, or the
-      treatment and its outcome.
-    4 high context: qualifies a finding that the answer needs, such as the setting or timing of a result.
-    3 relevant: background such as history or admission dates.
-    2 or 1 irrelevant: normal findings, other organ systems, section headers.
-    Miss nothing that the answer would rest on: when torn between two scores, give the higher.
+    5 essential: the answer rests on it; it states the finding, cause, decision, treatment or outcome asked about.
+    3 supplementary: it makes that clearer, but the answer stands without it: background, timing, setting.
+    1 not relevant: routine findings, other problems, section headers, options that were only considered.
+    4 or 2 only when torn between two of these.
+
+    A question with two parts needs evidence for each.
+    A negative finding that decides the question is essential; a routine one is not.
+    Of a fact told twice, the fullest telling is essential.
+    Where a sentence was torn in two, as after "Dr.", and the statement runs over both halves, both have its score.
     Return every id exactly once, in order."""
 
     question: str = dspy.InputField(desc="the clinician's question")
@@ -40,49 +43,24 @@ class ScoreSentencesSignature(dspy.Signature):
     scores: list[SentenceScore] = dspy.OutputField(desc="one entry for every id, score 1 to 5")
 
 
-class ScoreSentences(dspy.Module):
-    """question, narrative, sentences -> scores (each id once, note order) and notices.
+class ScoreSentences(View):
+    """question, narrative, sentences -> scores (each id once, note order), silent and notices.
 
-    A note longer than `window_chars` is scored in overlapping windows; a sentence in two windows keeps its higher
-    score (recall first). A window that the LM failed on gets the extractive twin's scores, or, under the seed's
-    `first_three` rule, none: then the first three sentences of the note are the evidence if nothing else is.
+    A window that the LM failed on gets the extractive twin's scores, or, under the seed's `first_three` rule, none:
+    then the first three sentences of the note are the evidence if nothing else is.
     """
 
-    def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
-        super().__init__()
-        self.settings = settings
-        self.predict = dspy.Predict(ScoreSentencesSignature)
+    name = "score"
+    signature = ScoreSentencesSignature
 
-    def forward(self, question: str, narrative: str, sentences: Sequence[Sentence]) -> dspy.Prediction:
-        best: dict[str, int] = {}
-        notices: list[Notice] = []
-        for window in windows(sentences, self.settings.window_chars, self.settings.window_overlap):
-            reply = ask(
-                self.predict,
-                partial(_check, [s.id for s in window]),
-                "score",
-                self.settings,
-                question=question,
-                narrative=narrative,
-                sentences=render(window),
-            )
-            notices += reply.notices
-            scores = reply.value if reply.value is not None else self._fall_back(question, narrative, window)
-            for s in scores:
-                best[s.id] = max(best.get(s.id, 1), s.score)
-        return dspy.Prediction(
-            scores=[SentenceScore(id=s.id, score=best.get(s.id, 1)) for s in sentences], notices=notices
-        )
+    def read(self, ids: Sequence[str], prediction: dspy.Prediction) -> Checked[list[SentenceScore]]:
+        return check_scores(prediction.scores, ids)
 
-    def _fall_back(self, question: str, narrative: str, window: list[Sentence]) -> list[SentenceScore]:
+    def fall_back(self, question: str, narrative: str, window: Sequence[Sentence]) -> Sequence[SentenceScore]:
         if self.settings.on_failure == "first_three":
             return []
         twin = ExtractiveScoreSentences()(question=question, narrative=narrative, sentences=window)
         return at_cut(twin.scores, self.settings)
-
-
-def _check(ids: list[str], prediction: dspy.Prediction) -> Checked[list[SentenceScore]]:
-    return check_scores(prediction.scores, ids)
 
 
 def at_cut(twin_scores: Sequence[SentenceScore], settings: PipelineSettings) -> list[SentenceScore]:
@@ -127,7 +105,15 @@ def check_scores(raw: Sequence[SentenceScore], ids: Sequence[str]) -> Checked[li
 
 
 def select_evidence(scores: Sequence[SentenceScore], settings: PipelineSettings) -> tuple[list[str], list[Notice]]:
-    """Ids scored at least `cut`, else at least `relaxed_cut` with a notice, else none; note order."""
+    """Ids scored at least `cut`, else at least `relaxed_cut` with a notice, else none; note order. Where several
+    views or samples voted: ids agreed on by at least `agreement`, else by the most with a notice, else none."""
+    agreed = {s.id: s.confidence for s in scores if isinstance(s, AgreedScore)}
+    if agreed:
+        most = max(agreed.values())
+        if picked := [i for i, share in agreed.items() if share >= settings.agreement - 1e-6]:
+            return picked, []
+        told = [Notice("score", "relaxed_cut", f"no agreement of {settings.agreement:g}; the most, {most:g}, taken")]
+        return ([i for i, share in agreed.items() if share == most], told) if most else ([], [])
     if picked := [s.id for s in scores if s.score >= settings.cut]:
         return picked, []
     picked = [s.id for s in scores if s.score >= settings.relaxed_cut]

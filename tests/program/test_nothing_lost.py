@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from archehr.data.case import Case, DataError
-from archehr.program.run.batch import Interrupted, in_threads
+from archehr.program.batch import Interrupted, in_threads
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.manifest import Identity, Manifest
 from archehr.program.run.records import CaseRecord

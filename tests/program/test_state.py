@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 from dataclasses import replace
@@ -60,11 +61,24 @@ def test_the_shipped_handwritten_program_is_what_its_builder_builds() -> None:
     )
 
 
-def test_handwritten_is_zero_shot_with_three_demos_for_reformulate() -> None:
-    hand, zero = load_program("handwritten"), load_program("zero_shot")
-    assert len(hand.reformulate.predict.demos) == 3
+def test_the_default_is_zero_shot_with_three_demos_for_reformulate() -> None:
+    default, zero = load_program("default"), load_program("zero_shot")
+    assert len(default.reformulate.predict.demos) == 3
     for stage in list(STAGES)[1:]:
-        assert stage_messages(hand, stage, INPUTS[stage]) == stage_messages(zero, stage, INPUTS[stage])
+        assert stage_messages(default, stage, INPUTS[stage]) == stage_messages(zero, stage, INPUTS[stage])
+
+
+# sha256 of the messages of `--program handwritten --preset seed` at version 0.1, inputs as in INPUTS.
+SEED_MESSAGES = "19342c86dab5fc87aa60b08de3736cc48e587c9a7e14bff4eccfbd0f4fa1bf0d"
+
+
+def test_the_published_system_is_still_sent_word_for_word() -> None:
+    """The signatures' own instructions have moved on; these never do."""
+    seed = load_program("handwritten", PRESETS["seed"])
+    sent = [stage_messages(seed, stage, INPUTS[stage]) for stage in ("reformulate", "score", "generate", "align")]
+    assert hashlib.sha256(json.dumps(sent).encode()).hexdigest() == SEED_MESSAGES
+    assert "when torn between two scores, give the higher" in str(sent)
+    assert "when torn between two scores, give the higher" not in GroundedQA().score.predict.signature.instructions
 
 
 def test_settings_given_at_load_replace_the_files_own() -> None:

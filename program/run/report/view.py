@@ -12,7 +12,7 @@ from archehr.program.extractive.why import what_weighed
 from archehr.program.pipeline import own_answer_sentences
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.report.looks import CLEAR, LOOKS, CaseScores, confidence_of, declines, looks_of, unreached
-from archehr.program.types import Link
+from archehr.program.types import AgreedScore, Link
 
 Shown = dict[str, Any]
 
@@ -25,7 +25,8 @@ def view_of(number: int, case: Case, record: CaseRecord, scores: CaseScores, rea
     anchors = {s.id: f"c{number}-s{i}" for i, s in enumerate(case.sentences, 1)}
     gold = case.gold
     labels: Mapping[str, Any] = (gold.relevance or {}) if gold else {}
-    found = {s.id: s.score for s in record.scores or ()}
+    found = {s.id: s for s in record.scores or ()}
+    verdicts = {v.answer_id: v for v in record.verdicts or ()}
     given = [(a.id, a.text) for a in case.answer_sentences]
     own = [(a.id, a.text) for a in own_answer_sentences(record.answer_sentences or [])]
     key = {a.id: a.citations for a in gold.answer_sentences} if gold else {}
@@ -52,7 +53,8 @@ def view_of(number: int, case: Case, record: CaseRecord, scores: CaseScores, rea
                 "anchor": anchors[s.id],
                 "id": s.id,
                 "text": s.text,
-                "score": found.get(s.id),
+                "score": found[s.id].score if s.id in found else None,
+                "agreed": agreed if isinstance(agreed := found.get(s.id), AgreedScore) else None,
                 "evidence": s.id in (record.evidence or ()),
                 "label": labels[s.id].value if s.id in labels else None,
                 "cited_by": _cited_by(s.id, answers),
@@ -60,6 +62,7 @@ def view_of(number: int, case: Case, record: CaseRecord, scores: CaseScores, rea
             }
             for s in case.sentences
         ],
+        "verdicts": verdicts,
         **answers,
     }
 

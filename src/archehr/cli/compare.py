@@ -38,7 +38,7 @@ def compare(
     data: DataArg,
     programs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PROGRAM", help="zero_shot, handwritten, extractive, program files"),
+        typer.Argument(metavar="PROGRAM", help="default, zero_shot, handwritten, extractive, program files"),
     ] = None,
     *,
     lm: Annotated[list[str] | None, typer.Option(envvar="ARCHEHR_LM", help="an LM; give several for a grid")] = None,

@@ -41,7 +41,14 @@ def optimize(
     optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
     stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
     teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
-    demos: Annotated[int, typer.Option(min=0, help="most demos per stage; with 0 only the cut is chosen")] = 4,
+    demos: Annotated[
+        str,
+        typer.Option(help="most demos per stage, or several to choose from, as 4,8,all; 0 chooses the cut alone"),
+    ] = "4",
+    views: Annotated[
+        str | None,
+        typer.Option(help="ways of asking for evidence to choose a vote from: auto (all), or score,answer_first*2"),
+    ] = None,
     demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
     candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
     folds: Annotated[str, typer.Option(help="loo, or a number of folds for the out-of-sample scores")] = "5",
@@ -61,7 +68,7 @@ def optimize(
     from archehr.optimize.optimizers.optimizer import Options
     from archehr.optimize.report import report
     from archehr.optimize.scores import parse_weights
-    from archehr.optimize.session import check_options, optimize_to_file
+    from archehr.optimize.session import check_options, optimize_to_file, parse_candidates, parse_demos
     from archehr.terminal.display import usage_in_words
 
     if key is not None and len(data) > 1:
@@ -73,8 +80,18 @@ def optimize(
     if program != "handwritten" or labels or start_from:
         raise DataError("--program is handwritten or extractive; --labels and --start-from need --program extractive")
     stages = check_options(optimizer, stage)
+    tried = parse_demos(demos)
     chosen = Options(
-        optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
+        optimizer,
+        stages,
+        max(tried),
+        candidates,
+        demo_tokens,
+        folds,
+        lm_options.seed or 0,
+        parse_weights(weights, stages),
+        tried if len(tried) > 1 else (),
+        parse_candidates(views, stages),
     )
     names = lm_options.names()
     if names.keys() - {""}:

@@ -23,6 +23,8 @@ from archehr.terminal.options import (
     OutOpt,
     PresetOpt,
     ProgramOpt,
+    VerifyOpt,
+    ViewsOpt,
     load,
     make,
     read_data,
@@ -72,6 +74,8 @@ def run(
     stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
     preset: PresetOpt = None,
     demos_from: DemosFromOpt = None,
+    views: ViewsOpt = None,
+    verify: VerifyOpt = None,
     no_abstain: NoAbstainOpt = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
@@ -100,7 +104,7 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain)
+    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, views=views, verify=verify)
     folder = out or default_folder(asked.title, loaded.name, lm_options.title())
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)

@@ -196,12 +196,15 @@ def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False))
         return
+    verdicts = {v.answer_id: v for v in record.verdicts or []}
     cited = {link.answer_id: link.evidence_ids for link in record.links or []}
     _print_wrapped(f"Question: {record.question or case.clinician_question}")
     print()
     for number, sentence in enumerate(record.answer_sentences or [], 1):
         ids = ", ".join(cited.get(str(number), [])) or "no direct support"
         _print_wrapped(sentence if record.declined else f"{sentence} [{ids}]")
+        if verdict := verdicts.get(str(number)):
+            _print_wrapped(f"  {verdict.verdict}{f': {verdict.reason}' if verdict.reason else ''}")
     shown = {i for ids in cited.values() for i in ids}
     if shown:
         print()

@@ -21,8 +21,8 @@ DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()};
 ProgramOpt = Annotated[
     str | None,
     typer.Option(
-        help="zero_shot, handwritten, extractive, extractive-dev (fitted on sample/dev alone), or a program file "
-        "[handwritten; extractive without --lm]"
+        help="default, zero_shot, handwritten, extractive, extractive-dev (fitted on sample/dev alone), or a program "
+        "file [default; extractive without --lm]"
     ),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
@@ -31,6 +31,13 @@ JsonOpt = Annotated[bool, typer.Option("--json", help="print JSON")]
 OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM]")]
 DemosFromOpt = Annotated[
     str | None, typer.Option(metavar="DATA", help="the data that fills the demos of a published program file")
+]
+ViewsOpt = Annotated[
+    str | None, typer.Option(help="ways of asking for evidence that vote: score,answer_first*2 [the program's own]")
+]
+VerifyOpt = Annotated[
+    str | None,
+    typer.Option(help="off, flag or revise: judge each answer sentence by what it cites [the program's own]"),
 ]
 NoAbstainOpt = Annotated[
     bool, typer.Option("--no-abstain", help="answer in any case, even where the note seems to say nothing on it")
@@ -230,16 +237,36 @@ def load(
     demos_from: str | None = None,
     *,
     no_abstain: bool = False,
+    views: str | None = None,
+    verify: str | None = None,
 ) -> Any:
-    """The program asked for, else handwritten with an LM and extractive without."""
+    """The program asked for, else the default with an LM and extractive without, with what of its settings is asked
+    for."""
     from archehr.program.prompts.program_file import load_program
-    from archehr.program.settings import PRESETS
+    from archehr.program.settings import PRESETS, PipelineSettings, parse_views
+    from archehr.program.stages.registry import used_views
 
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
     filling = read_data(demos_from).cases if demos_from else None
-    name = name or ("handwritten" if lm else "extractive")
+    name = name or ("default" if lm else "extractive")
     program = load_program(name, PRESETS[preset] if preset else None, filling)
-    if no_abstain:
-        program = load_program(name, program.settings.model_copy(update={"abstain": False}), filling)
-    return program
+    changes: dict[str, Any] = {"abstain": False} if no_abstain else {}
+    if verify is not None:
+        if verify not in ("off", "flag", "revise"):
+            raise DataError(f"--verify {verify}: it is off, flag or revise")
+        changes["verify"] = verify
+    if views is not None:
+        if not program.asks_lm:
+            raise DataError("--views: they are ways of asking an LM; name one with --lm")
+        changes["views"] = parse_views(views)
+    if not changes:
+        return program
+    try:
+        settings = PipelineSettings.model_validate({**dict(program.settings), **changes})
+        used_views(settings)
+    except DataError as error:
+        raise DataError(f"--views {views}: {error}") from None
+    except ValueError as error:
+        raise DataError(f"--views {views}: name each view once") from error
+    return load_program(name, settings, filling)

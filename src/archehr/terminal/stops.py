@@ -28,9 +28,9 @@ def explain_stop(error: BaseException) -> Stop | None:
     """The line for an error that a run lets through, or None for a fault of ours."""
     if "dspy" not in sys.modules:
         return None
+    from archehr.program.batch import Interrupted
     from archehr.program.lm.ledger import budget_error
     from archehr.program.lm.wire.errors import LMGone
-    from archehr.program.run.batch import Interrupted
     from archehr.program.run.job import RunStopped
     from archehr.program.stages.ask import UNUSABLE
 

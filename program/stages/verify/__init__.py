@@ -1,0 +1,1 @@
+"""The fifth stage: whether each answer sentence is supported by what it cites."""

@@ -1,0 +1,1 @@
+"""Ways of asking for evidence, and how their votes become agreement."""
