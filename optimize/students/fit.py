@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, log
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,7 +100,7 @@ def _choose(
     examples: Sequence[Example],
     fit: Callable[[Sequence[Example]], Model],
     hits: Callable[[Model, Example], tuple[float, float]],
-    constants: dict[str, Sequence[float]],
+    constants: Mapping[str, Sequence[float]],
 ) -> Model:
     """Each constant in turn, the others as chosen so far: the value with the best F1 over all folds, each judged by a
     model fitted without it, if its F1 is higher in NEEDED of the FOLDS."""

@@ -88,8 +88,10 @@ def load_program(
         file = shipped(str(name)) if str(name) in SHIPPED else read_any_program(path)
         provenance = Provenance.model_validate(file.provenance)
         try:
-            fitted = isinstance(file, FittedFile)
-            program = extractive_program(settings, file) if fitted else to_program(file, settings, demo_cases)
+            if isinstance(file, FittedFile):
+                program = extractive_program(settings, file)
+            else:
+                program = to_program(file, settings, demo_cases)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
     program.name, program.provenance = str(name), provenance
