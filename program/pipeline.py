@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal
+import asyncio
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal
 
 import dspy
 
@@ -14,7 +16,9 @@ from archehr.program.extractive.answerable import is_answerable
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
+from archehr.program.prompts import dspy_state
 from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.stages.generate import Generate
 from archehr.program.stages.registry import STAGES, added_stages, possible_stages
 from archehr.program.stages.render import near, of_ids, render
 from archehr.program.stages.score_sentences import select_evidence
@@ -59,6 +63,52 @@ class GroundedQA(dspy.Module):
         question; stage 1 never sees it. Raises DataError where the case lacks what was asked for."""
         asked = frozenset(STAGES if stages is None else stages)
         return _Run(self, case, question, asked & possible_stages(case)).result()
+
+    async def aforward(
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] | None = None
+    ) -> dspy.Prediction:
+        """`forward` on a thread that sees the caller's dspy.context: what `await program.acall(case=case)` runs."""
+        return await asyncio.to_thread(self.forward, case, question, stages)
+
+    def use_settings(self, settings: PipelineSettings) -> None:
+        """Work by other settings from now on, in every stage."""
+        self.settings = settings
+        for name, stage in STAGES.items():
+            module, twin = getattr(self, name), stage.twin(settings) if stage.twin else None
+            if hasattr(module, "settings"):
+                module.settings = settings
+            elif twin is not None and type(module) is type(twin):
+                setattr(self, name, twin)
+        if isinstance(self.generate, Generate):
+            self.generate.ask_to_decline()
+
+    def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
+        """What `save` writes: the settings beside DSPy's own state. An LM of make_lm is kept by its name and settings,
+        without key and engine."""
+        return dspy_state.dump(self, self.settings, json_mode)
+
+    def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: list[Any] | None = None) -> None:
+        """As dspy.Module.save, in a file for its owner alone: demos hold note text."""
+        super().save(path, save_program=save_program, modules_to_serialize=modules_to_serialize)
+        Path(path).chmod(0o700 if save_program else 0o600)
+
+    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """Restore what `dump_state` gave, here or from any of DSPy's optimisers; without settings ours stay."""
+        settings = dspy_state.read_settings(state) or self.settings
+        plain, lms = dspy_state.with_lms(state, allow_unsafe=allow_unsafe_lm_state)
+        super().load_state(plain, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        for name, predictor in self.named_predictors():
+            predictor.lm = lms.get(name, predictor.lm)
+        self.use_settings(settings)
+
+    def load(self, path: str | Path, allow_pickle: bool = False, allow_unsafe_lm_state: bool = False) -> None:
+        """As dspy.Module.load; reads the program files of archehr too. Raises DataError for one that does not fit."""
+        from archehr.program.prompts.program_file import dspy_state_of
+
+        if (state := dspy_state_of(Path(path))) is not None:
+            self.load_state(state)
+        else:
+            super().load(path, allow_pickle=allow_pickle, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
 def extractive_program(settings: PipelineSettings | None = None) -> GroundedQA:

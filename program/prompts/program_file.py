@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import dspy
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_serializer
+from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import case_sha256, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
 from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.prompts import dspy_state
 from archehr.program.prompts.provenance import Provenance
+from archehr.program.prompts.signature_hash import PIPELINE_NAMES, signature_hash
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.adapter import ADAPTER_NAME
-from archehr.program.stages.generate import Generate
-from archehr.program.stages.registry import PIPELINE, STAGES
+from archehr.program.stages.registry import STAGES
 from archehr.program.stages.stage import has_prompt, predictor
 from archehr.program.types import StageName
 
@@ -30,7 +30,6 @@ _HASHES_OF_0_1 = {
     "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820":
     "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
 }  # fmt: skip
-PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
 BUILT_IN = ("zero_shot", "handwritten", "extractive")
 
 
@@ -64,27 +63,49 @@ class ProgramFile(BaseModel):
 
 
 def load_program(
-    name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
+    name: str | Path,
+    settings: PipelineSettings | Mapping[str, Any] | None = None,
+    demo_cases: Sequence[Case] | None = None,
 ) -> GroundedQA:
-    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file.
+    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file or in JSON that
+    dspy.Module.save wrote (without its LM: a program asks the LM that it is run with).
 
-    `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
-    `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
-    made for other signatures.
+    `settings` replaces the program's own, as a mapping those that it names; `demo_cases` fill the demos of a
+    published file, which are left out without them. The result carries `.name`, `.provenance` and `.notes`, what the
+    user should be told. Raises DataError for a setting that will not do, and for a file that is missing, no program,
+    of another format, or made for other signatures.
+
+    Example:
+        >>> load_program("zero_shot", {"cut": 7})
+        Traceback (most recent call last):
+        archehr.data.case.DataError: settings cut: Input should be less than or equal to 5
     """
+    notes: list[str] = []
+    whole = settings if isinstance(settings, PipelineSettings) else None
     if str(name) == "extractive":
-        program = extractive_program(settings)
+        program = extractive_program(whole)
         provenance = Provenance(made_by="built in", data_sha256=fitted_on())
     elif str(name) == "zero_shot":
-        program, provenance = GroundedQA(settings or PRESETS["default"]), Provenance(made_by="built in")
+        program, provenance = GroundedQA(whole or PRESETS["default"]), Provenance(made_by="built in")
     else:
         path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
-        file = read_program_file(path)
-        try:
-            program, provenance = to_program(file, settings, demo_cases), file.provenance
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from None
-    program.name, program.provenance = str(name), provenance
+        raw = _read_json(path)
+        if isinstance(raw, dict) and "format" not in raw and _predictor_names() & raw.keys():
+            program, provenance = _saved_by_dspy(raw, path, whole), Provenance(made_by="dspy.Module.save")
+        else:
+            file = _checked(raw, path)
+            if demo_cases is None and (left_out := _by_case(file)):
+                file, demo_cases = _without_demos_by_case(file), ()
+                notes.append(
+                    f"{path}: run without its {left_out} demos of the data, which --demos-from DATA brings back"
+                )
+            try:
+                program, provenance = to_program(file, whole, demo_cases), file.provenance
+            except DataError as error:
+                raise DataError(f"{path}: {error}") from None
+    if settings is not None and whole is None:
+        program.use_settings(program.settings.changed(settings))
+    program.name, program.provenance, program.notes = str(name), provenance, notes
     return program
 
 
@@ -95,8 +116,12 @@ def fitted_on() -> str:
 
 def read_program_file(path: Path) -> ProgramFile:
     """Parse and check a program file. Raises DataError with the reason and the remedy."""
+    return _checked(_read_json(path), path)
+
+
+def _read_json(path: Path) -> Any:
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         built_in = ", ".join(BUILT_IN)
         raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
@@ -104,6 +129,9 @@ def read_program_file(path: Path) -> ProgramFile:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
     except ValueError:
         raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
+
+
+def _checked(raw: Any, path: Path) -> ProgramFile:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
         raise DataError(f"{path}: program file format {found}, this version reads {FORMAT}; compile the program again")
@@ -137,11 +165,72 @@ def to_program(
     program = GroundedQA(settings or file.settings)
     for stage, state in file.stages.items():
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
-        restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
-        predictor(getattr(program, stage), stage).load_state(restored)
-    if isinstance(program.generate, Generate):
-        program.generate.ask_to_decline()
+        predictor(getattr(program, stage), stage).load_state(_as_dspy_has_it(state, demos))
+    program.use_settings(program.settings)
     return program
+
+
+def _as_dspy_has_it(state: StageState, demos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": list(demos)}
+
+
+def dspy_state_of(path: Path) -> dict[str, Any] | None:
+    """The state that `GroundedQA.load_state` takes of a program file, or None for a file of another kind.
+
+    Raises DataError for a program file that does not fit.
+    """
+    try:
+        raw = _read_json(path) if path.suffix == ".json" else None
+    except DataError:
+        return None  # DSPy says what is the matter
+    if not isinstance(raw, dict) or "format" not in raw:
+        return None
+    file = _without_demos_by_case(_checked(raw, path))
+    state: dict[str, Any] = {dspy_state.SETTINGS: file.settings.model_dump(mode="json")}
+    return state | {f"{stage}.predict": _as_dspy_has_it(s, s.demos) for stage, s in file.stages.items()}
+
+
+def _saved_by_dspy(raw: Mapping[str, Any], path: Path, settings: PipelineSettings | None) -> GroundedQA:
+    """The program of a state that DSPy saved. Raises DataError where it was saved of another one."""
+    program = GroundedQA()
+    for name, ours in program.named_predictors():
+        try:
+            fields = len(raw[name]["signature"]["fields"])
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: saved by DSPy, but not of a GroundedQA: it lacks {name}") from None
+        if fields != len(ours.signature.fields):  # DSPy restores texts by position
+            raise DataError(f"{path}: {name} has {fields} fields, here {len(ours.signature.fields)}; compile again")
+    without_lms = {
+        n: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part for n, part in raw.items()
+    }
+    try:
+        program.load_state(without_lms)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: not a whole state of dspy.Module.save ({type(error).__name__}); save it again"
+        ) from None
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    if settings is not None:
+        program.use_settings(settings)
+    return program
+
+
+def _predictor_names() -> set[str]:
+    return {f"{stage}.predict" for stage in PIPELINE_NAMES}
+
+
+def _by_case(file: ProgramFile) -> int:
+    return sum("from_case" in demo for state in file.stages.values() for demo in state.demos)
+
+
+def _without_demos_by_case(file: ProgramFile) -> ProgramFile:
+    """A published file without the demos that only its data could fill."""
+    kept = {
+        stage: state.model_copy(update={"demos": [d for d in state.demos if "from_case" not in d]})
+        for stage, state in file.stages.items()
+    }
+    return file.model_copy(update={"stages": kept})
 
 
 def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None) -> dict[str, Any]:
@@ -170,7 +259,7 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
     for stage in (s for s in STAGES if has_prompt(getattr(program, s))):
-        state = predictor(getattr(program, stage), stage).dump_state()
+        state = dspy_state.dump_prompt(predictor(getattr(program, stage), stage))
         stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
     if not stages:
         raise DataError("the program has no prompts: it runs without an LM")
@@ -182,41 +271,15 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
     )
 
 
+def save_program(program: GroundedQA, path: str | Path) -> None:
+    """Write a program file that `load_program`, `archehr run --program` and `GroundedQA().load` read; 0600, for demos
+    hold note text. An LM set on it is left out. Raises DataError."""
+    save_program_file(to_file(program, getattr(program, "provenance", None)), Path(path))
+
+
 def save_program_file(file: ProgramFile, path: Path) -> None:
     """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
     write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
-
-
-def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
-    """sha256 of the names, order and JSON schemas of the fields of these stages' signatures in the code.
-
-    A file's own texts replace the code's, so these do not count; but DSPy restores them by position, and a file made
-    for other fields would load without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
-    """
-    described = {stage: _fields(STAGES[stage].signature) for stage in stages}
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-
-
-def _fields(signature: type[dspy.Signature]) -> list[list[Any]]:
-    sides = {"in": signature.input_fields, "out": signature.output_fields}
-    return [
-        [side, name, _shape(TypeAdapter(field.annotation).json_schema())]
-        for side, fields in sides.items()
-        for name, field in fields.items()
-    ]
-
-
-def _shape(schema: Any) -> Any:
-    """A JSON schema without the words for people in it."""
-    if isinstance(schema, list):
-        return [_shape(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: {key: _shape(part) for key, part in value.items()} if name in ("properties", "$defs") else _shape(value)
-        for name, value in schema.items()
-        if name not in ("title", "description")
-    }
 
 
 def program_hash(program: GroundedQA) -> str:

@@ -105,7 +105,7 @@ def run_cases(
     program, other_lm = with_lms(program, lm)
     job = Job(program, other_lm, question, tuple(STAGES) if stages is None else tuple(stages))
     job.check(data.cases)
-    for line in job.skipped(data.cases):
+    for line in (*getattr(program, "notes", ()), *job.skipped(data.cases)):
         tell(line)
     with booked_apart(tell) as ledger, watching_outages() as outages:
         counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+from archehr import __version__
 from archehr.cli.ask import ask
 from archehr.cli.compare import compare
 from archehr.cli.optimize import optimize
@@ -30,6 +32,21 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command()(command)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"archehr {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

@@ -1,0 +1,87 @@
+"""What dspy.Module.save keeps of a program: settings, prompts, demos and which LMs it asks, but never a key."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+from pydantic import ValidationError
+
+from archehr.data.case import DataError
+from archehr.program.lm.make import make_lm
+from archehr.program.lm.metered import MeteredEngine
+from archehr.program.lm.policy import LMConfigError
+from archehr.program.settings import PipelineSettings
+
+SETTINGS = "settings"
+_LM = "make_lm"  # an LM of ours stands as {"make_lm": its settings}: no engine, which would be a class to import
+logger = logging.getLogger("archehr")
+
+
+def dump(program: dspy.Module, settings: PipelineSettings, json_mode: bool) -> dict[str, Any]:
+    """The state as DSPy lays it out, a predictor a name, with the settings beside them."""
+    state: dict[str, Any] = {SETTINGS: settings.model_dump(mode="json")}
+    for name, predictor in program.named_parameters():
+        engine = getattr(predictor.lm, "engine", None)
+        state[name] = dump_prompt(predictor, json_mode, keep_lm=not isinstance(engine, MeteredEngine))
+        if isinstance(engine, MeteredEngine) and engine.asked is not None:
+            state[name]["lm"] = {_LM: engine.dump_state()}
+    return state
+
+
+def dump_prompt(predictor: dspy.Predict, json_mode: bool = True, *, keep_lm: bool = False) -> dict[str, Any]:
+    """A predictor's state with the demos that its prompt shows."""
+    plain = copy.copy(predictor)
+    plain.demos = [demo for demo in predictor.demos if _is_shown(demo, predictor.signature)]
+    plain.lm = predictor.lm if keep_lm else None
+    state: dict[str, Any] = plain.dump_state(json_mode=json_mode)
+    return state
+
+
+def _is_shown(demo: Mapping[str, Any], signature: type[dspy.Signature]) -> bool:
+    """Whether a prompt shows the demo: DSPy's optimisers leave whole training examples among the demos, which have
+    none of a stage's fields, and no prompt shows those."""
+    return any(name in demo for name in signature.output_fields)
+
+
+def read_settings(state: Mapping[str, Any]) -> PipelineSettings | None:
+    """The settings of a saved state; None for one that was saved without. Raises DataError."""
+    if SETTINGS not in state:
+        return None
+    try:
+        return PipelineSettings.model_validate(state[SETTINGS])
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise DataError(f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def with_lms(state: Mapping[str, Any], *, allow_unsafe: bool) -> tuple[dict[str, Any], dict[str, dspy.LM]]:
+    """The state without LMs of ours, and these made again, by the predictor that asks them; one LM stays one.
+
+    An LM is left out, with a warning, where it cannot be made here (its key is not in the environment) or where the
+    file names a server that the note would be sent to, which only `allow_unsafe` accepts.
+    """
+    plain, asked = dict(state), {}
+    for name, part in state.items():
+        if isinstance(part, Mapping) and isinstance(part.get("lm"), Mapping) and _LM in part["lm"]:
+            plain[name] = {**part, "lm": None}
+            asked[name] = part["lm"][_LM]
+    made = {key: _made(dict(json.loads(key)), allow_unsafe) for key in {json.dumps(a) for a in asked.values()}}
+    found = {name: made[json.dumps(settings)] for name, settings in asked.items()}
+    return plain, {name: lm for name, lm in found.items() if lm is not None}
+
+
+def _made(settings: dict[str, Any], allow_unsafe: bool) -> dspy.LM | None:
+    name = settings.pop("name", "")
+    why = "its server is named by the file alone; load with allow_unsafe_lm_state=True, or set_lm again"
+    if allow_unsafe or not settings.get("api_base"):
+        try:
+            return make_lm(name, **settings)
+        except LMConfigError as error:
+            why = str(error)
+    logger.warning("the LM %s is not restored: %s", name, why)
+    return None
