@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from archehr.optimize.optimize import Optimised, optimize
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.progress import calls_told
-from archehr.program.lm.cache import configure_cache
+from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
 from archehr.program.run.batch import Interrupted
 from archehr.program.stages.registry import parse_stages
@@ -36,19 +35,19 @@ def optimize_to_file(
 ) -> tuple[Optimised, ProgramFile]:
     """Optimise and write `out`, and to `publish` the copy without text of the data.
 
-    Replies are kept in `out`.work (or $ARCHEHR_CACHE), so that the same call after an interruption pays for none
-    twice. Raises DataError, and what an LM call may raise.
+    Replies are kept in the user's cache (archehr.program.lm.cache), so that the same call after an interruption pays
+    for none twice. Raises DataError, and what an LM call may raise.
     """
     _check_target(out, "--out")
     if publish is not None:
         _check_target(publish, "--publish")
         if publish.resolve() == out.resolve():
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
-    folder = Path(os.environ.get("ARCHEHR_CACHE") or out.with_name(out.name + ".work"))
+    folder = cache_folder()
     configure_cache(folder)
 
     def progress(line: str) -> None:
-        note_models(folder / "models.json", lm, teacher_lm)  # as it goes, so that a kill forgets none
+        note_models(folder / MODELS, lm, teacher_lm)  # as it goes, so that a kill forgets none
         tell(line)
 
     answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
@@ -58,7 +57,7 @@ def optimize_to_file(
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
-        models = note_models(folder / "models.json", lm, teacher_lm)
+        models = note_models(folder / MODELS, lm, teacher_lm)
     file = program_file(optimised, options, data, lm, teacher_lm, models)
     save_program_file(file, out)
     if publish is not None:

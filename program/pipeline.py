@@ -80,7 +80,7 @@ class GroundedQA(dspy.Module):
             elif twin is not None and type(module) is type(twin):
                 setattr(self, name, twin)
         if isinstance(self.generate, Generate):
-            self.generate.ask_to_decline()
+            self.generate.ask_by_settings()
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
         """What `save` writes: the settings beside DSPy's own state. An LM of make_lm is kept by its name and settings,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -15,11 +14,11 @@ from typing import Any
 from archehr.data.case import Case
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
-from archehr.data.submission import read_submission, write_submission
+from archehr.data.submission import read_submission, submission_entries, write_submission
 from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
-from archehr.program.lm.cache import configure_cache
+from archehr.program.lm.cache import cache_folder, configure_cache
 from archehr.program.lm.ledger import booked_apart
 from archehr.program.lm.wire.errors import LMGone, watching_outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
@@ -47,7 +46,8 @@ CREDENTIALED = (
 @dataclass(slots=True)
 class RunResult:
     """What `run_cases` did. `records` are those of `cases`, the ones asked for, in their order; `files` maps a subtask
-    to its submission, which, like `scores` and `exports`, is of all finished cases of the folder."""
+    to its submission, which, like `scores` and `exports`, is of all finished cases of the folder. `scores` is what
+    scores.json holds, filled without a folder too where cases have gold."""
 
     records: list[CaseRecord]
     manifest: Manifest
@@ -123,7 +123,12 @@ def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRec
         done[record.case_id] = record
         on_case(record)
     manifest = Manifest.after(identity, done.values(), [Session.of(started, job.ledger)])
-    return RunResult([done[c.id] for c in data.cases], manifest, cases=tuple(data.cases))
+    records = [done[c.id] for c in data.cases]
+    scores = {}
+    if any(c.gold for c in data.cases):
+        made = {n: submission_entries(n, predictions) for n, predictions in submissions(records).items()}
+        scores = score_run(made, data.cases)
+    return RunResult(records, manifest, scores=scores, cases=tuple(data.cases))
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,9 @@ def _in_folder(job: Job, data: Dataset, call: _Call) -> RunResult:
             raise RunStopped(error, kept, len(data.cases), job.was_answered()) from error
         finally:
             keep_manifest()
+        hits = job.ledger.totals()["cache_hits"] if call.fresh and job.ledger is not None else 0
+        if hits:
+            call.tell(f"{hits} replies are from the cache, of the same prompts; archehr cache --clear empties it")
         return _finished(data, folder, len(data.cases) - len(left), call)
 
 
@@ -192,7 +200,7 @@ def _finished(data: Dataset, folder: RunFolder, resumed: int, call: _Call) -> Ru
 def _prepare(job: Job, identity: Identity, folder: RunFolder, tell: Callable[[str], None]) -> None:
     """What stands in a folder before its first case, and what the user is told of it."""
     if job.lms:
-        configure_cache(_cache_folder(folder.path))
+        configure_cache(cache_folder())
     if job.program.asks_lm:  # what was run stays with its answers: files change and names repeat
         save_program_file(to_file(job.program, getattr(job.program, "provenance", None)), folder.path / PROGRAM)
     for line in folder.notices:
@@ -224,7 +232,3 @@ def _identity(job: Job, data: Dataset) -> Identity:
 
 def _is_sample(sha256: str) -> bool:
     return sha256 in {data_sha256(read_cases(shipped_sample(name))) for name in ("dev", "test")}
-
-
-def _cache_folder(out: Path) -> Path:
-    return Path(os.environ["ARCHEHR_CACHE"]) if os.environ.get("ARCHEHR_CACHE") else out / "cache"

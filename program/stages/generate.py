@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,12 +48,16 @@ class Generate(dspy.Module):
         super().__init__()
         self.settings = settings
         self.predict = dspy.Predict(GenerateSignature)
-        self.ask_to_decline()
+        self.ask_by_settings()
 
-    def ask_to_decline(self) -> None:
-        """Have the prompt ask for NOT_ANSWERED as the settings say, whatever file its instructions are from."""
-        signature = self.predict.signature
-        self.predict.signature = signature.with_instructions(with_rule(signature.instructions, self.settings.abstain))
+    def ask_by_settings(self) -> None:
+        """Have the prompt ask for NOT_ANSWERED, and for as many words, as the settings say, whatever file its texts are
+        from."""
+        signature, words = self.predict.signature, self.settings.answer_words
+        texts = with_rule(signature.instructions, self.settings.abstain)
+        described = signature.output_fields["answer_sentences"].json_schema_extra["desc"]
+        signature = signature.with_instructions(_with_limit(texts, words))
+        self.predict.signature = signature.with_updated_fields("answer_sentences", desc=_with_limit(described, words))
 
     def forward(self, question: str, evidence: Sequence[Sentence], note: str) -> dspy.Prediction:
         reply = ask(
@@ -73,6 +78,10 @@ class Generate(dspy.Module):
 
     def _check(self, prediction: dspy.Prediction) -> Checked[list[str]]:
         return check_answer(prediction.answer_sentences or [], self.settings)
+
+
+def _with_limit(text: str, words: int) -> str:
+    return re.sub(r"(?<=\bat most )\d+(?= words\b)", str(words), text, flags=re.IGNORECASE)
 
 
 def check_answer(raw: Sequence[str], settings: PipelineSettings) -> Checked[list[str]]:

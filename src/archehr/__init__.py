@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from archehr.program.run.run import run_cases
 
 __version__ = "0.2.0.dev0"
-__all__ = ["GroundedQA", "case_of", "load_program", "make_lm", "metric", "read_cases", "run_cases", "save_program"]
-__all__ += ["to_frame"]
+__all__ = [
+    "GroundedQA",
+    "case_of",
+    "load_program",
+    "make_lm",
+    "metric",
+    "read_cases",
+    "run_cases",
+    "save_program",
+    "to_frame",
+]
 
 _HOMES = {
     "GroundedQA": "archehr.program.pipeline",

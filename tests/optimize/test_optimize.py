@@ -24,6 +24,7 @@ from archehr.optimize.session import check_options, optimize_to_file
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.lm.backend import prompt_parts
+from archehr.program.lm.cache import cache_folder
 from archehr.program.prompts.program_file import ProgramFile, load_program, predictor, read_program_file
 from archehr.program.stages.registry import STAGES
 from tests.scripted_stages import PROPOSAL, asked_case, demo_cases, gold_lm, stage_of
@@ -53,7 +54,7 @@ def test_every_optimizer_writes_a_program_that_loads(optimizer: str, tmp_path: P
     found, file = optimised(out, optimizer, stages=("score", "align"))
     program = load_program(out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "p.json.work").stat().st_mode) == 0o700
+    assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
     assert set(file.stages) == set(STAGES)  # none frozen away by a compilation
     assert file.provenance.optimizer == optimizer
     assert file.provenance.model_version == ["fake/lm"]
@@ -107,10 +108,14 @@ def test_two_runs_with_one_seed_write_the_same_file(optimizer: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("optimizer", ["bootstrap", "mipro"])
-def test_a_stopped_optimisation_resumes_and_pays_for_nothing_twice(optimizer: str, tmp_path: Path) -> None:
+def test_a_stopped_optimisation_resumes_and_pays_for_nothing_twice(
+    optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = {"stages": ("align",)}
     whole = gold_lm(FEW, cache=True)
+    monkeypatch.setenv("ARCHEHR_CACHE", str(tmp_path / "first"))
     optimised(tmp_path / "whole.json", optimizer, whole, **chosen)
+    monkeypatch.setenv("ARCHEHR_CACHE", str(tmp_path / "second"))
     out = tmp_path / "p.json"
     first = gold_lm(FEW, cache=True, budget=Budget(max_calls=15))
     with pytest.raises(BudgetExceeded):

@@ -10,6 +10,7 @@ import typer
 
 from archehr import __version__
 from archehr.cli.ask import ask
+from archehr.cli.cache import cache
 from archehr.cli.compare import compare
 from archehr.cli.optimize import optimize
 from archehr.cli.review import review
@@ -20,7 +21,7 @@ from archehr.cli.validate import validate
 from archehr.data.case import DataError
 from archehr.terminal.options import say
 
-COMMANDS = (run, ask, validate, score, show, optimize, compare, review)
+COMMANDS = (run, ask, validate, score, show, optimize, compare, review, cache)
 
 app = typer.Typer(
     name="archehr",

@@ -15,11 +15,13 @@ from archehr.terminal.options import (
     NoAbstainOpt,
     PresetOpt,
     ProgramOpt,
+    SettingsOptions,
     load,
     make,
     say,
     with_data_options,
     with_lm_options,
+    with_settings_options,
 )
 
 NOTE = f"a note (text, HTML, RTF, PDF, DOCX), or {what_data_is()}"
@@ -27,6 +29,7 @@ NOTE = f"a note (text, HTML, RTF, PDF, DOCX), or {what_data_is()}"
 
 @with_data_options
 @with_lm_options
+@with_settings_options
 def ask(
     note: Annotated[Path, typer.Argument(metavar="NOTE", help=NOTE)],
     message: Annotated[str, typer.Argument(metavar="MESSAGE", help="the patient's message, or a file holding it")],
@@ -38,6 +41,7 @@ def ask(
     no_abstain: NoAbstainOpt = False,
     json: JsonOpt = False,
     data_options: DataOptions,
+    settings: SettingsOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer one message from one note; print the answer with its citations and the sentences cited.
@@ -54,7 +58,7 @@ def ask(
     for line in told:
         say(line)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, no_abstain=no_abstain)
+    loaded = load(program, lm, preset, no_abstain=no_abstain, settings=settings)
     with AskDisplay(case, lm):
         result = run_cases([case], loaded, lm, question="given" if question else "own", tell=say)
     print_answer(case, result.records[0], as_json=json)

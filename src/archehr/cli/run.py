@@ -23,12 +23,14 @@ from archehr.terminal.options import (
     OutOpt,
     PresetOpt,
     ProgramOpt,
+    SettingsOptions,
     load,
     make,
     read_data,
     say,
     with_data_options,
     with_lm_options,
+    with_settings_options,
 )
 
 
@@ -61,6 +63,7 @@ def show_estimate(
 
 @with_data_options
 @with_lm_options
+@with_settings_options
 def run(
     data: DataArg,
     *,
@@ -84,6 +87,7 @@ def run(
     ] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
+    settings: SettingsOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer every case of DATA; write submissions, a journal, and scores if there is a key.
@@ -100,8 +104,8 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain)
-    folder = out or default_folder(asked.title, loaded.name, lm_options.title())
+    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, settings=settings)
+    folder = out or default_folder(asked.title, loaded.name, lm_options.title(), settings.title())
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
         return

@@ -99,9 +99,9 @@ class AskDisplay:
         self._status.update(f"{self._doing}; last reply: {stage or 'other'}")
 
 
-def default_folder(data_title: str, program: str, lm: str | None) -> Path:
-    """runs/DATA-PROGRAM-LM, so that the same command finds its own folder again."""
-    parts = [data_title, Path(program).stem, lm or ""]
+def default_folder(data_title: str, program: str, *more: str | None) -> Path:
+    """runs/DATA-PROGRAM-LM-SETTINGS, so that the same command finds its own folder again."""
+    parts = [data_title, Path(program).stem, *(part or "" for part in more)]
     return Path("runs") / "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
 
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -132,6 +132,24 @@ class DataOptions:
         )
 
 
+@dataclass
+class SettingsOptions:
+    """The settings of a program that a command can change; the others are in program files."""
+
+    cut: int | None = _option(None, "a sentence scored at least this (1-5) is evidence [the program's own]")
+    relaxed_cut: int | None = _option(None, "used where no sentence reaches the cut [the program's own]")
+    answer_words: int | None = _option(None, "most words of an answer [the program's own; 75]")
+    temperature: float | None = _option(None, "sampling temperature of every stage [the program's own]")
+
+    def changes(self) -> dict[str, Any]:
+        """What was asked for, as load_program takes it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def title(self) -> str | None:
+        """What was asked for, for the name of a folder: other settings are another run."""
+        return "-".join(f"{name.replace('_', '-')}-{value}" for name, value in self.changes().items()) or None
+
+
 def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
     return _with_options(command, LMOptions, "lm_options")
@@ -140,6 +158,11 @@ def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def with_data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a flag for every field of DataOptions; it receives them as the keyword `data_options`."""
     return _with_options(command, DataOptions, "data_options")
+
+
+def with_settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a flag for every field of SettingsOptions; it receives them as the keyword `settings`."""
+    return _with_options(command, SettingsOptions, "settings")
 
 
 def _with_options(command: Callable[..., Any], record: type[Any], keyword: str) -> Callable[..., Any]:
@@ -227,6 +250,7 @@ def load(
     demos_from: str | None = None,
     *,
     no_abstain: bool = False,
+    settings: SettingsOptions | None = None,
 ) -> Any:
     """The program asked for, else handwritten with an LM and extractive without."""
     from archehr.program.prompts.program_file import load_program
@@ -237,6 +261,7 @@ def load(
     filling = read_data(demos_from).cases if demos_from else None
     name = name or ("handwritten" if lm else "extractive")
     program = load_program(name, PRESETS[preset] if preset else None, filling)
-    if no_abstain:
-        program = load_program(name, program.settings.model_copy(update={"abstain": False}), filling)
+    changes = (settings.changes() if settings else {}) | ({"abstain": False} if no_abstain else {})
+    if changes:
+        program.use_settings(program.settings.changed(changes))
     return program
