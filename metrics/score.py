@@ -15,7 +15,7 @@ from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.reading.reader import ReadOptions
-from archehr.data.submission import read_submission
+from archehr.data.submission import loader_fault, read_submission
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import key_of
@@ -158,6 +158,10 @@ def score_file(
         raise DataError("nothing to score against; pass --data DATA or --key KEY")
     entries = read_submission(submission)
     notes: list[str] = []
+    if (fault := loader_fault(submission)) is not None:
+        if as_official:
+            raise DataError(f"{submission}: {fault}")
+        notes.append(f"{submission}: {fault}")
     if as_official:
         wanted = official_case_ids(cases.replace(",", " ").split() if cases else None, subtask)
         raw_key, xml = _raw_key(subtask, data, key)
@@ -215,6 +219,8 @@ def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> t
         if key is None:
             raise DataError(f"{path}: no key beside it; pass --key")
     raw = read_json(Path(key)) if subtask != 1 and key is not None else None
+    if subtask != 1 and key is not None and (fault := loader_fault(key)) is not None:
+        raise DataError(f"{key}: {fault}")
     return raw, read_xml(path) if path is not None and subtask in (1, 3) else None
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from archehr.data.case import DataError
-from archehr.data.submission import read_submission, validate_submission
+from archehr.data.submission import loader_fault, read_submission, validate_submission
 from archehr.terminal.options import CasesOpt, DataOptions, JsonOpt, read_data, with_data_options
 
 
@@ -32,6 +32,8 @@ def validate(
     for path in files:
         number = subtask or _subtask_of(path)
         reports[path.name] = report = validate_submission(read_submission(path), wanted, number)
+        if (fault := loader_fault(path)) is not None:
+            report.faults.insert(0, fault)
         if not json:
             for line in report.faults:
                 typer.echo(f"{path}: fault: {line}")
