@@ -25,6 +25,10 @@ from archehr.metrics.predictions import check_cases, read_predictions
 from archehr.metrics.tables import Scored, build_table
 
 
+class MissingReference(DataError):
+    """The data cannot score this subtask."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreResult:
     """The scores of one submission. `table` holds the per-case numbers, for intervals and paired comparison.
@@ -124,7 +128,7 @@ def score_submission(
     notes: list[str] = []
     keys = {case.id: key for case in cases if (key := key_of(case, subtask)) is not None}
     if not keys:
-        raise DataError(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
+        raise MissingReference(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
     bare = {case.id for case in cases} - set(keys)
     predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
     ids = [case_id for case_id, _ in predictions]
@@ -230,4 +234,4 @@ def _naming(path: str | Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error

@@ -105,7 +105,9 @@ def run(
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
     loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, settings=settings)
-    folder = out or default_folder(asked.title, loaded.name, lm_options.title(), settings.title())
+    folder = out or default_folder(
+        asked.title, loaded.name, lm_options.title() if loaded.asks_lm else None, settings.title()
+    )
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
         return

@@ -20,7 +20,10 @@ from archehr.data.reading.reader import ReadOptions, parse_columns, parse_note_t
 DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()}; or sample/dev, sample/test")]
 ProgramOpt = Annotated[
     str | None,
-    typer.Option(help="zero_shot, handwritten, extractive, or a program file [handwritten; extractive without --lm]"),
+    typer.Option(
+        help="zero_shot (instructions alone), handwritten (the same, with three example questions for stage 1), "
+        "extractive (no LM), or a program file [handwritten; extractive without --lm]"
+    ),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
 KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
@@ -264,4 +267,6 @@ def load(
     changes = (settings.changes() if settings else {}) | ({"abstain": False} if no_abstain else {})
     if changes:
         program.use_settings(program.settings.changed(changes))
+    if lm is not None and not program.asks_lm:
+        say(f"the program {name} asks no LM: --lm is not used")
     return program
