@@ -26,10 +26,12 @@ class Fitted:
 
 
 def propose(work: Work, cases: Sequence[Case]) -> list[Prompts]:
-    """The prompts to choose from, made from `cases`."""
-    optimizer, stages = optimizer_of(work.options.optimizer), work.options.stages
+    """The prompts to choose from, made from `cases`, for the stages that any of these teaches: without, a stage keeps
+    the base's own."""
+    optimizer = optimizer_of(work.options.optimizer)
+    stages = [s for s in work.options.stages if any(STAGES[s].has_gold(c) for c in cases)]
     compiled = [optimizer.compile(stage, cases, work) for stage in stages]
-    return [dict(zip(stages, prompts, strict=True)) for prompts in zip(*compiled, strict=True)]
+    return [dict(zip(stages, prompts, strict=True)) for prompts in zip(*compiled, strict=True)] or [{}]
 
 
 def fit(work: Work, made: Sequence[Prompts], cases: Sequence[Case]) -> Fitted:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import dspy
 
-from archehr.data.case import DataError
+from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
 from archehr.optimize.files import note_models, program_file, published
 from archehr.optimize.folds import Answering
@@ -15,10 +16,12 @@ from archehr.optimize.optimize import Optimised, optimize
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.progress import calls_told
+from archehr.optimize.scores import parse_weights, subtasks_of
 from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
 from archehr.program.run.batch import Interrupted
-from archehr.program.stages.registry import parse_stages
+from archehr.program.stages.registry import STAGES, parse_stages
+from archehr.program.stages.stage import Stage
 from archehr.program.types import StageName
 
 
@@ -43,6 +46,7 @@ def optimize_to_file(
         _check_target(publish, "--publish")
         if publish.resolve() == out.resolve():
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
+    options = labelled_part(options, data.cases, tell)
     folder = cache_folder()
     configure_cache(folder)
 
@@ -86,6 +90,39 @@ def _remarks(options: Options, optimised: Optimised, answering: Answering) -> It
             yield f"{found}, no more are accepted and fit --demo-tokens {options.token_budget}"
     if failures := answering.cases_with_failures:
         yield f"the LM failed in {failures} of {answering.cases_answered} answers; its fallback was measured there"
+
+
+def labelled_part(options: Options, cases: Sequence[Case], tell: Callable[[str], None]) -> Options:
+    """`options` with the stages that some case can measure; what is left out, and why, is told case by case.
+
+    Raises DataError where no stage is left.
+    """
+    kept, lacking = [], []
+    for stage in (STAGES[name] for name in options.stages):
+        measured = [case for case in cases if stage.measures(case)]
+        if measured:
+            kept.append(stage.name)
+            for line in _left_out(stage, cases, measured):
+                tell(line)
+        elif stage.labels is None:
+            lacking.append(f"{stage.name} has no labels to learn from")
+        else:
+            lacking.append(f"{stage.name} needs {stage.labels.measured_field or stage.labels.field}")
+    if not kept:
+        raise DataError(f"no case holds the labels that any stage is optimised on: {'; '.join(lacking)}")
+    for line in lacking:
+        tell(f"{line}, which no case has; left as it is")
+    weights = {n: weight for n, weight in options.weights.items() if n in subtasks_of(kept)}
+    return replace(options, stages=tuple(kept), weights=weights or parse_weights(None, kept))
+
+
+def _left_out(stage: Stage, cases: Sequence[Case], measured: Sequence[Case]) -> Iterator[str]:
+    assert stage.labels is not None
+    field = stage.labels.measured_field or stage.labels.field
+    if without := [case.id for case in cases if case not in measured]:
+        yield f"{stage.name}: case {', '.join(without)} left out, without {field}"
+    if shown := [case.id for case in measured if not stage.has_gold(case)]:
+        yield f"{stage.name}: case {', '.join(shown)} scored but no demo, without {stage.labels.field}"
 
 
 def check_options(optimizer: str, stage: str) -> tuple[StageName, ...]:

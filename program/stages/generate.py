@@ -111,6 +111,10 @@ def _present(case: Case) -> bool:
     return asked and gold is not None and bool(gold.essential) and bool(gold.answer) and bool(case.answer_sentences)
 
 
+def _measured(case: Case) -> bool:
+    return case.gold is not None and bool(case.gold.answer) and bool(case.sentences)
+
+
 def _arguments(case: Case) -> dict[str, Any]:
     assert case.gold is not None
     chosen = set(case.gold.essential)
@@ -148,5 +152,7 @@ STAGE = Stage(
         metric="mean of BLEU, ROUGE-Lsum and SARI with the clinician's answer",
         threshold=GOOD_ENOUGH[3],
         feedback=_feedback,
+        measured=_measured,
+        measured_field="a clinician's answer",
     ),
 )

@@ -6,6 +6,7 @@ import json
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +204,46 @@ def test_a_program_file_of_other_signatures_is_refused(tmp_path: Path) -> None:
 
 def test_unlabelled_data_is_one_line(tmp_path: Path) -> None:
     bare = [Case(c.id, c.narrative) for c in FEW]
-    with pytest.raises(DataError, match="no case holds the labels"):
+    with pytest.raises(DataError, match=r"no case holds the labels .*: reformulate needs a clinician_question; score"):
         optimised(tmp_path / "p.json", cases=bare)
+
+
+def without_question(case: Case) -> Case:
+    return replace(case, clinician_question=None)
+
+
+@pytest.mark.parametrize("optimizer", ["labeled", "random", "bootstrap", "gepa"])
+def test_the_cut_is_fitted_where_no_case_has_a_question(optimizer: str, tmp_path: Path) -> None:
+    cases = [without_question(case) for case in FEW]
+    told: list[str] = []
+    lm = gold_lm(FEW, cache=True)
+    options = Options(optimizer, stages=("score",), weights={2: 1.0}, **SMALL)
+    found, file = optimize_to_file(options, Dataset(tuple(cases)), lm, lm, tmp_path / "p.json", tell=told.append)
+    assert (file.settings.cut, file.settings.relaxed_cut) == (5, 5)  # the key's essential sentences are its 5s
+    assert found.intervals("out_of_sample")[2][1].value == 100
+    assert file.stages["score"].demos == []
+    assert "score: case 1, 2, 3, 4, 5, 6 scored but no demo, without a clinician_question and a label" in told[0]
+
+
+def test_all_stages_take_what_is_labelled_and_say_what_is_not(tmp_path: Path) -> None:
+    """One case without a question, one without a label of every sentence, and no citations at all."""
+    cases = [replace(c, answer_sentences=(), gold=replace(c.gold, answer_sentences=())) for c in FEW if c.gold]
+    cases[0] = without_question(cases[0])
+    half = dict(list((cases[1].gold.relevance or {}).items())[1:])  # type: ignore[union-attr]
+    cases[1] = replace(cases[1], gold=replace(cases[1].gold, relevance=half))  # type: ignore[type-var]
+    told: list[str] = []
+    lm = gold_lm(FEW, lambda stage, case, reply: reply, cache=True)
+    options = Options("labeled", weights={2: 1.0, 4: 1.0}, **SMALL)
+    _, file = optimize_to_file(options, Dataset(tuple(cases)), lm, lm, tmp_path / "p.json", tell=told.append)
+    assert file.provenance.options is not None
+    assert file.provenance.options["stages"] == ["reformulate", "score", "generate"]
+    assert file.provenance.options["weights"] == {"2": 1.0}
+    assert "reformulate: case 1 left out, without a clinician_question" in told
+    assert "score: case 2 left out, without a label of every note sentence" in told
+    assert any(line.startswith("align needs citations of every answer sentence, which no case has") for line in told)
+    assert any(line.startswith("score: case 1 scored but no demo") for line in told)
+    sources = file.provenance.demo_case_ids
+    assert sources["score"] and not any(" 1 (" in s or " 2 (" in s for s in sources["score"])
 
 
 def test_weights_and_stages() -> None:
