@@ -10,13 +10,13 @@ from typing import Any, Literal
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
+from archehr.program import dspy_state
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
 from archehr.program.extractive.answerable import is_answerable
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
-from archehr.program.prompts import dspy_state
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.generate import Generate
 from archehr.program.stages.registry import STAGES, added_stages, possible_stages
@@ -103,9 +103,7 @@ class GroundedQA(dspy.Module):
 
     def load(self, path: str | Path, allow_pickle: bool = False, allow_unsafe_lm_state: bool = False) -> None:
         """As dspy.Module.load; reads the program files of archehr too. Raises DataError for one that does not fit."""
-        from archehr.program.prompts.program_file import dspy_state_of
-
-        if (state := dspy_state_of(Path(path))) is not None:
+        if (state := dspy_state.of_program_file(Path(path))) is not None:
             self.load_state(state)
         else:
             super().load(path, allow_pickle=allow_pickle, allow_unsafe_lm_state=allow_unsafe_lm_state)

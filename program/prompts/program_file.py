@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import case_sha256, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
+from archehr.program import dspy_state
 from archehr.program.pipeline import GroundedQA, extractive_program
-from archehr.program.prompts import dspy_state
 from archehr.program.prompts.provenance import Provenance
-from archehr.program.prompts.signature_hash import PIPELINE_NAMES, signature_hash
 from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.signature_hash import PIPELINE_NAMES, fits, signature_hash
 from archehr.program.stages.adapter import ADAPTER_NAME
 from archehr.program.stages.registry import STAGES
 from archehr.program.stages.stage import has_prompt, predictor
@@ -25,11 +25,6 @@ from archehr.program.types import StageName
 
 FORMAT = 1
 PROMPTS = Path(__file__).parent
-# Version 0.1 hashed the texts and the module paths of the types as well: its hash, and today's of the same fields.
-_HASHES_OF_0_1 = {
-    "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820":
-    "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
-}  # fmt: skip
 BUILT_IN = ("zero_shot", "handwritten", "extractive")
 
 
@@ -148,8 +143,7 @@ def _checked(raw: Any, path: Path) -> ProgramFile:
         raise DataError(
             f"{path}: made for adapter {file.adapter[:40]}, this version sends {ADAPTER_NAME}; compile again"
         )
-    made_for = _HASHES_OF_0_1.get(file.signature_hash, file.signature_hash)
-    if made_for != signature_hash(file.stages):
+    if not fits(file.signature_hash, file.stages):
         raise DataError(
             f"{path}: made for other signatures than this version's (hash {file.signature_hash[:12]}, here "
             f"{signature_hash(file.stages)[:12]}); its prompts would not fit, so compile the program again"
@@ -172,22 +166,6 @@ def to_program(
 
 def _as_dspy_has_it(state: StageState, demos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": list(demos)}
-
-
-def dspy_state_of(path: Path) -> dict[str, Any] | None:
-    """The state that `GroundedQA.load_state` takes of a program file, or None for a file of another kind.
-
-    Raises DataError for a program file that does not fit.
-    """
-    try:
-        raw = _read_json(path) if path.suffix == ".json" else None
-    except DataError:
-        return None  # DSPy says what is the matter
-    if not isinstance(raw, dict) or "format" not in raw:
-        return None
-    file = _without_demos_by_case(_checked(raw, path))
-    state: dict[str, Any] = {dspy_state.SETTINGS: file.settings.model_dump(mode="json")}
-    return state | {f"{stage}.predict": _as_dspy_has_it(s, s.demos) for stage, s in file.stages.items()}
 
 
 def _saved_by_dspy(raw: Mapping[str, Any], path: Path, settings: PipelineSettings | None) -> GroundedQA:

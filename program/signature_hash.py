@@ -14,6 +14,11 @@ from archehr.program.stages.registry import PIPELINE, STAGES
 from archehr.program.types import StageName
 
 PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
+# Version 0.1 hashed the texts and the module paths of the types as well: its hash, and today's of the same fields.
+_HASHES_OF_0_1 = {
+    "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820":
+    "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
+}  # fmt: skip
 
 
 def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
@@ -24,6 +29,11 @@ def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
     """
     described = {stage: _fields(STAGES[stage].signature) for stage in stages}
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def fits(saved: str, stages: Iterable[StageName]) -> bool:
+    """Whether what was saved with this hash is of the same fields as the code's."""
+    return _HASHES_OF_0_1.get(saved, saved) == signature_hash(stages)
 
 
 def _fields(signature: type[dspy.Signature]) -> list[list[Any]]:

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -16,6 +17,8 @@ from archehr.program.lm.make import make_lm
 from archehr.program.lm.metered import MeteredEngine
 from archehr.program.lm.policy import LMConfigError
 from archehr.program.settings import PipelineSettings
+from archehr.program.signature_hash import fits
+from archehr.program.stages.registry import STAGES
 
 SETTINGS = "settings"
 _LM = "make_lm"  # an LM of ours stands as {"make_lm": its settings}: no engine, which would be a class to import
@@ -57,6 +60,29 @@ def read_settings(state: Mapping[str, Any]) -> PipelineSettings | None:
     except ValidationError as error:
         first = error.errors()[0]
         raise DataError(f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def of_program_file(path: Path) -> dict[str, Any] | None:
+    """The state that a program file of archehr holds, without the demos that only its data could fill; None for any
+    other file. Raises DataError for one of other signatures."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None  # DSPy says what is the matter
+    if not isinstance(raw, dict) or "format" not in raw:
+        return None
+    try:
+        stages = {name: (part["signature"], part["demos"]) for name, part in raw["stages"].items()}
+        known = stages.keys() <= STAGES.keys() and fits(raw["signature_hash"], stages)
+    except (KeyError, TypeError, AttributeError):
+        known = False
+    if not known:
+        raise DataError(f"{path}: not a program file of this version's signatures; compile the program again")
+    state: dict[str, Any] = {SETTINGS: raw.get(SETTINGS, {})}
+    for name, (signature, demos) in stages.items():
+        kept = [demo for demo in demos if "from_case" not in demo]
+        state[f"{name}.predict"] = {"traces": [], "train": [], "lm": None, "signature": signature, "demos": kept}
+    return state
 
 
 def with_lms(state: Mapping[str, Any], *, allow_unsafe: bool) -> tuple[dict[str, Any], dict[str, dspy.LM]]:
