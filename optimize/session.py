@@ -18,7 +18,7 @@ from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.progress import calls_told
 from archehr.optimize.scores import parse_weights, subtasks_of
 from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
-from archehr.program.prompts.program_file import ProgramFile, read_program_file, save_program_file
+from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
 from archehr.program.run.batch import Interrupted
 from archehr.program.stages.registry import STAGES, parse_stages
 from archehr.program.stages.stage import Stage
@@ -41,9 +41,9 @@ def optimize_to_file(
     Replies are kept in the user's cache (archehr.program.lm.cache), so that the same call after an interruption pays
     for none twice. Raises DataError, and what an LM call may raise.
     """
-    _check_target(out, "--out")
+    check_target(out, "--out")
     if publish is not None:
-        _check_target(publish, "--publish")
+        check_target(publish, "--publish")
         if publish.resolve() == out.resolve():
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
     options = labelled_part(options, data.cases, tell)
@@ -72,13 +72,13 @@ def optimize_to_file(
     return optimised, file
 
 
-def _check_target(path: Path, option: str) -> None:
+def check_target(path: Path, option: str) -> None:
     """Raises DataError for a path that holds something else than a program file, before anything is paid for."""
     if path.is_dir():
         raise DataError(f"{path}: is a folder; {option} names the program file to write")
     if path.exists():
         try:
-            read_program_file(path)
+            read_any_program(path)
         except DataError:
             raise DataError(f"{path}: exists and is no program file; name another {option}") from None
 

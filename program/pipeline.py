@@ -13,7 +13,10 @@ from archehr.data.case import AnswerSentence, Case, DataError
 from archehr.program import dspy_state
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.answerable import is_answerable
+from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.fitted.answerable import AnswerableModel
+from archehr.program.extractive.fitted.file import FittedFile, shipped
+from archehr.program.extractive.reformulate import ExtractiveReformulate
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
@@ -48,6 +51,7 @@ class GroundedQA(dspy.Module):
     def __init__(self, settings: PipelineSettings = PRESETS["default"], **modules: dspy.Module | None) -> None:
         super().__init__()
         self.settings = settings
+        self.answerable: AnswerableModel | None = None  # the shipped one
         for name, stage in STAGES.items():
             setattr(self, name, modules[name] if name in modules else stage.module(settings))
 
@@ -73,12 +77,12 @@ class GroundedQA(dspy.Module):
     def use_settings(self, settings: PipelineSettings) -> None:
         """Work by other settings from now on, in every stage."""
         self.settings = settings
-        for name, stage in STAGES.items():
-            module, twin = getattr(self, name), stage.twin(settings) if stage.twin else None
+        for name in STAGES:
+            module = getattr(self, name)
             if hasattr(module, "settings"):
                 module.settings = settings
-            elif twin is not None and type(module) is type(twin):
-                setattr(self, name, twin)
+            elif isinstance(module, ExtractiveReformulate):
+                setattr(self, name, ExtractiveReformulate(settings.question_words))
         if isinstance(self.generate, Generate):
             self.generate.ask_by_settings()
 
@@ -109,11 +113,15 @@ class GroundedQA(dspy.Module):
             super().load(path, allow_pickle=allow_pickle, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
-def extractive_program(settings: PipelineSettings | None = None) -> GroundedQA:
-    """The same program without an LM."""
+def extractive_program(settings: PipelineSettings | None = None, fitted: FittedFile | None = None) -> GroundedQA:
+    """The same program without an LM, by the models of `fitted` or the shipped ones."""
     base = settings or PRESETS["default"]
     chosen = base.model_copy(update={"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1})
-    return GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in STAGES.values()})
+    program = GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in STAGES.values()})
+    if fitted is not None:
+        program.score, program.align = ExtractiveScoreSentences(fitted.evidence), ExtractiveAlign(fitted.alignment)
+        program.answerable = fitted.answerable
+    return program
 
 
 class _Run:
@@ -217,7 +225,8 @@ class _Run:
         return self._answer
 
     def _is_answerable(self) -> bool:
-        return is_answerable(self.question(), self.case.narrative, self.case.sentences)
+        model = self.program.answerable or shipped().answerable
+        return model.is_answerable(self.question(), self.case.narrative, self.case.sentences)
 
     def _decline(self, why: str | None = None) -> None:
         """No answer, no citation, no evidence; `why` where nobody has told it yet."""

@@ -127,7 +127,7 @@ def test_a_refused_key_stops_the_run_in_one_line(command: Command, monkeypatch: 
         (["run", "sample/dev", "--program", "handwritten"], "--lm"),
         (["run", "sample/dev", "--program", "missing.json"], "no such program"),
         (["run", "sample/dev", "--preset", "best"], "seed, default"),
-        (["show", "extractive"], "no prompts"),
+        (["show", "extractive", "--stage", "reformulate"], "fitted models in score, generate, align"),
         (["show", "handwritten", "--stage", "x"], "the stages are"),
         (["validate", "nothing.json", "--data", "sample/dev", "--subtask", "2"], "No such file"),
         (["validate", "answers.json", "--data", "sample/dev"], "--subtask"),
@@ -184,7 +184,9 @@ def test_ask_prints_an_answer_with_the_sentences_it_cites(command: Command, tmp_
 
 def test_scores_on_what_the_program_was_fitted_on_are_called_in_sample(command: Command) -> None:
     assert "IN SAMPLE" in command("run", "sample/dev", "--out", "dev").out
-    assert "IN SAMPLE" not in command("run", "sample/test", "--out", "test").out
+    assert "IN SAMPLE" in command("run", "sample/test", "--out", "test").out
+    apart = command("run", "sample/test", "--program", "extractive-dev", "--out", "apart")
+    assert apart.code == 0 and "IN SAMPLE" not in apart.out
 
 
 def test_local_only_lets_the_scores_download_nothing(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

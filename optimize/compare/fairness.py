@@ -8,7 +8,6 @@ from typing import Any
 from archehr.data.case import Case, DataError
 from archehr.data.joined import data_label
 from archehr.optimize.compare.program_run import ProgramRun
-from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.stages.demos import made_from
 
@@ -56,7 +55,7 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
 
 def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
     """How the scores of `cases` flatter the program because it was made with them, or ""."""
-    provenance = run.file.provenance if run.file else Provenance()
+    provenance = run.provenance
     seen, told = fitted_cases(provenance, cases), run.manifest.in_sample
     if 0 < len(seen) < len(cases):
         return f"IN SAMPLE in part: it was fitted on {len(seen)} of these {len(cases)} cases, so its scores flatter"

@@ -18,12 +18,14 @@ from archehr.optimize.compare.compare import Comparison, compare
 from archehr.optimize.compare.html import write_page
 from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.compare.tables import frame, markdown
+from archehr.program.extractive.fitted.file import FittedFile
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import (
     BUILT_IN,
     ProgramFile,
     load_program,
     program_hash,
+    read_any_program,
     read_program_file,
     to_file,
     to_program,
@@ -120,7 +122,11 @@ def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
         label = f"{name}, {manifest.lm['model']}" if manifest.lm and len(lms) > 1 else name
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
         file, unknown = _prompts(folder, manifest)
-        runs.append(ProgramRun(f"{label} ({again + 1})" if again else label, folder, manifest, records, file, unknown))
+        runs.append(
+            ProgramRun(
+                f"{label} ({again + 1})" if again else label, folder, manifest, records, file, unknown, _fitted(folder)
+            )
+        )
     return runs
 
 
@@ -143,6 +149,15 @@ def _prompts(folder: Path, manifest: Manifest) -> tuple[ProgramFile | None, str]
     if program_hash(program) != manifest.program_hash:
         return None, f"the program {Path(manifest.program).name} has changed since its run"
     return file, ""
+
+
+def _fitted(folder: Path) -> FittedFile | None:
+    """The fitted models that answered, as the run kept them; None where there are none or they cannot be read."""
+    try:
+        file = read_any_program(folder / PROGRAM)
+    except DataError:
+        return None
+    return file if isinstance(file, FittedFile) else None
 
 
 def _folder_name(program: GroundedQA, lm: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Program files: one JSON form for hand-written, zero-shot and compiled programs. Never pickle."""
+"""Program files: one JSON form for prompts, hand-written or compiled, and one for fitted models. Never pickle."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from archehr.data.case import Case, DataError
-from archehr.data.dataset import case_sha256, data_sha256, read_cases
-from archehr.data.files import shipped_sample, write_private
+from archehr.data.dataset import case_sha256
+from archehr.data.files import write_private
 from archehr.program import dspy_state
+from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.fitted.file import KIND, SHIPPED, FittedFile, check_fitted, shipped
+from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.pipeline import GroundedQA, extractive_program
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
@@ -25,7 +28,7 @@ from archehr.program.types import StageName
 
 FORMAT = 1
 PROMPTS = Path(__file__).parent
-BUILT_IN = ("zero_shot", "handwritten", "extractive")
+BUILT_IN = ("zero_shot", "handwritten", *SHIPPED)
 
 
 class StageState(BaseModel):
@@ -62,13 +65,14 @@ def load_program(
     settings: PipelineSettings | Mapping[str, Any] | None = None,
     demo_cases: Sequence[Case] | None = None,
 ) -> GroundedQA:
-    """The program called `zero_shot`, `handwritten` or `extractive`, or the one in a program file or in JSON that
-    dspy.Module.save wrote (without its LM: a program asks the LM that it is run with).
+    """A built-in program (`zero_shot`, `handwritten`, `extractive`, `extractive-dev`), or the one in a program file, of
+    prompts or of fitted models, or in JSON that dspy.Module.save wrote (without its LM: a program asks the LM that it
+    is run with).
 
     `settings` replaces the program's own, as a mapping those that it names; `demo_cases` fill the demos of a
     published file, which are left out without them. The result carries `.name`, `.provenance` and `.notes`, what the
     user should be told. Raises DataError for a setting that will not do, and for a file that is missing, no program,
-    of another format, or made for other signatures.
+    of another format, or made for other signatures or features.
 
     Example:
         >>> load_program("zero_shot", {"cut": 7})
@@ -77,41 +81,47 @@ def load_program(
     """
     notes: list[str] = []
     whole = settings if isinstance(settings, PipelineSettings) else None
-    if str(name) == "extractive":
-        program = extractive_program(whole)
-        provenance = Provenance(made_by="built in", data_sha256=fitted_on())
-    elif str(name) == "zero_shot":
+    path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
+    if str(name) == "zero_shot":
         program, provenance = GroundedQA(whole or PRESETS["default"]), Provenance(made_by="built in")
+    elif str(name) not in SHIPPED and _is_of_dspy(raw := _read_json(path)):
+        program, provenance = _saved_by_dspy(raw, path, whole), Provenance(made_by="dspy.Module.save")
     else:
-        path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
-        raw = _read_json(path)
-        if isinstance(raw, dict) and "format" not in raw and _predictor_names() & raw.keys():
-            program, provenance = _saved_by_dspy(raw, path, whole), Provenance(made_by="dspy.Module.save")
-        else:
-            file = _checked(raw, path)
-            if demo_cases is None and (left_out := _by_case(file)):
-                file, demo_cases = _without_demos_by_case(file), ()
-                notes.append(
-                    f"{path}: run without its {left_out} demos of the data, which --demos-from DATA brings back"
-                )
-            try:
-                program, provenance = to_program(file, whole, demo_cases), file.provenance
-            except DataError as error:
-                raise DataError(f"{path}: {error}") from None
-    if settings is not None and whole is None:
+        file = shipped(str(name)) if str(name) in SHIPPED else _checked(raw, path)
+        if isinstance(file, ProgramFile) and demo_cases is None and (left_out := _by_case(file)):
+            file, demo_cases = _without_demos_by_case(file), ()
+            notes.append(f"{path}: run without its {left_out} demos of the data, which --demos-from DATA brings back")
+        provenance = Provenance.model_validate(file.provenance)
+        try:
+            if isinstance(file, FittedFile):
+                program = extractive_program(whole, file)
+            else:
+                program = to_program(file, whole, demo_cases)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
+    if settings is not None and not isinstance(settings, PipelineSettings):
         program.use_settings(program.settings.changed(settings))
     program.name, program.provenance, program.notes = str(name), provenance, notes
     return program
 
 
-def fitted_on() -> str:
-    """data_sha256 of the shipped sample/dev, which the extractive stages are fitted on."""
-    return data_sha256(read_cases(shipped_sample("dev")))
+def _is_of_dspy(raw: Any) -> bool:
+    names = {f"{stage}.predict" for stage in PIPELINE_NAMES}
+    return isinstance(raw, dict) and "format" not in raw and bool(names & raw.keys())
+
+
+def read_any_program(path: Path) -> ProgramFile | FittedFile:
+    """Parse and check a program file; its field `kind` says which of the two it is. Raises DataError with the reason
+    and the remedy."""
+    return _checked(_read_json(path), path)
 
 
 def read_program_file(path: Path) -> ProgramFile:
-    """Parse and check a program file. Raises DataError with the reason and the remedy."""
-    return _checked(_read_json(path), path)
+    """A file of prompts. Raises DataError, also for one of fitted models."""
+    file = read_any_program(path)
+    if isinstance(file, FittedFile):
+        raise DataError(f"{path}: an extractive program, which has no prompts")
+    return file
 
 
 def _read_json(path: Path) -> Any:
@@ -122,11 +132,17 @@ def _read_json(path: Path) -> Any:
         raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
 
 
-def _checked(raw: Any, path: Path) -> ProgramFile:
+def _checked(raw: Any, path: Path) -> ProgramFile | FittedFile:
+    if isinstance(raw, dict) and raw.get("kind") == KIND:
+        return check_fitted(raw, path)
+    return _check_prompts(raw, path)
+
+
+def _check_prompts(raw: Any, path: Path) -> ProgramFile:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
         raise DataError(f"{path}: program file format {found}, this version reads {FORMAT}; compile the program again")
@@ -194,10 +210,6 @@ def _saved_by_dspy(raw: Mapping[str, Any], path: Path, settings: PipelineSetting
     return program
 
 
-def _predictor_names() -> set[str]:
-    return {f"{stage}.predict" for stage in PIPELINE_NAMES}
-
-
 def _by_case(file: ProgramFile) -> int:
     return sum("from_case" in demo for state in file.stages.values() for demo in state.demos)
 
@@ -233,6 +245,24 @@ def demo_sha256(demo: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(demo, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+def stored_form(program: GroundedQA) -> ProgramFile | FittedFile | None:
+    """What of a program is kept beside its answers; None where it is neither prompts nor fitted models."""
+    provenance = getattr(program, "provenance", Provenance())
+    if program.asks_lm:
+        return to_file(program, provenance)
+    return _fitted(program, provenance)
+
+
+def _fitted(program: GroundedQA, provenance: Provenance | None = None) -> FittedFile | None:
+    """The fitted models of a program, the shipped ones where it names none; None where others answer."""
+    score, align = program.score, program.align
+    if not isinstance(score, ExtractiveScoreSentences) or not isinstance(align, ExtractiveAlign):
+        return None
+    ours = shipped()
+    models = score.model or ours.evidence, align.model or ours.alignment, program.answerable or ours.answerable
+    return FittedFile.of(*models, provenance.told() if provenance else None)
+
+
 def to_file(program: GroundedQA, provenance: Provenance | None = None) -> ProgramFile:
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
@@ -255,19 +285,22 @@ def save_program(program: GroundedQA, path: str | Path) -> None:
     save_program_file(to_file(program, getattr(program, "provenance", None)), Path(path))
 
 
-def save_program_file(file: ProgramFile, path: Path) -> None:
+def save_program_file(file: ProgramFile | FittedFile, path: Path) -> None:
     """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
-    write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+    if isinstance(file, FittedFile):
+        return write_private(path, file.as_text())
+    return write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
 
 
 def program_hash(program: GroundedQA) -> str:
-    """sha256 of everything that shapes the program's answers: settings, prompts and demos, or "extractive".
+    """sha256 of everything that shapes the program's answers: settings, prompts and demos, or fitted models.
 
     Settings at their default do not count, so that a later version's new setting leaves it as it was.
     """
     settings = program.settings.model_dump(mode="json", exclude_defaults=True)
     if not program.asks_lm:
-        content: dict[str, Any] = {"extractive": settings}
+        fitted = _fitted(program)
+        content: dict[str, Any] = {"extractive": settings, "models": fitted and fitted.sha256}
     else:
         prompts = to_file(program).model_dump(mode="json", include={"adapter", "stages"})
         without = {s: type(m).__name__ for s in STAGES if not has_prompt(m := getattr(program, s))}

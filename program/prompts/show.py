@@ -1,4 +1,4 @@
-"""The messages of a program as they are sent, for reading and diffing."""
+"""The messages of a program as they are sent, or its weights where it was fitted, for reading and diffing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from archehr.data.case import Case, DataError
+from archehr.program.extractive.fitted.file import FittedFile
+from archehr.program.extractive.fitted.logistic import Logistic, Part
 from archehr.program.pipeline import GroundedQA
-from archehr.program.prompts.program_file import load_program
+from archehr.program.prompts.program_file import load_program, stored_form
 from archehr.program.settings import PRESETS
 from archehr.program.stages.adapter import TellingJSONAdapter
 from archehr.program.stages.registry import STAGES
@@ -26,12 +28,13 @@ def show_program(
     demo_cases: Sequence[Case] | None = None,
 ) -> str:
     """Every stage's messages; inputs stand as {field}, or are filled in from `case` (stages 3 and 4 from its gold,
-    where the program would use the outputs of the stages before). Raises DataError."""
+    where the program would use the outputs of the stages before); of a program without an LM its weights. Raises
+    DataError."""
     if stage is not None and stage not in STAGES:
         raise DataError(f"--stage {stage}: the stages are {', '.join(STAGES)}")
-    if name == "extractive":
-        raise DataError("the extractive program has no prompts: it runs without an LM")
     program = load_program(name, demo_cases=demo_cases)
+    if not program.asks_lm:
+        return _show_fitted(name, program, stage, as_json)
     chosen = [s for s in STAGES if stage in (None, s)]
     shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
     if as_json:
@@ -47,6 +50,27 @@ def show_program(
         for number, message in enumerate(messages):
             label = _label(message, number, len(messages), sources.get(s, ()))
             parts.append(f"\n--- {label} ---\n{message['content']}")
+    return "\n".join(parts)
+
+
+def _show_fitted(name: str, program: GroundedQA, stage: str | None, as_json: bool) -> str:
+    """The constants and weights of a fitted program, the heaviest first. Raises DataError for a stage without any."""
+    file = stored_form(program)
+    assert isinstance(file, FittedFile)
+    models: dict[str, Part] = {"score": file.evidence, "generate": file.answerable, "align": file.alignment}
+    if stage is not None and stage not in models:
+        raise DataError(f"--stage {stage}: the extractive program has fitted models in {', '.join(models)}")
+    if as_json:
+        return json.dumps({"program": name, **file.model_dump(mode="json")}, indent=1)
+    told = {k: v for k, v in program.provenance.told().items() if k != "case_sha256"}
+    parts = [f"program {name}, fitted, without prompts", *_lines(told)]
+    for shown in (s for s in models if stage in (None, s)):
+        constants = models[shown].model_dump(mode="json", exclude={"logistic", "spread"})
+        parts += [f"\n{'=' * 20} {shown} {'=' * 20}", *_lines(constants)]
+        logistic: Logistic = models[shown].logistic  # type: ignore[attr-defined]
+        parts.append(f"  log-odds per standard deviation; {logistic.intercept:+.2f} to begin with")
+        by_size = sorted(zip(logistic.names, logistic.weights, strict=True), key=lambda pair: -abs(pair[1]))
+        parts += [f"  {weight:+.3f}  {feature}" for feature, weight in by_size]
     return "\n".join(parts)
 
 

@@ -22,7 +22,7 @@ from archehr.program.lm.cache import cache_folder, configure_cache
 from archehr.program.lm.ledger import booked_apart
 from archehr.program.lm.wire.errors import LMGone, watching_outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
-from archehr.program.prompts.program_file import save_program_file, to_file
+from archehr.program.prompts.program_file import save_program_file, stored_form
 from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.job import Job, RunStopped
@@ -201,8 +201,8 @@ def _prepare(job: Job, identity: Identity, folder: RunFolder, tell: Callable[[st
     """What stands in a folder before its first case, and what the user is told of it."""
     if job.lms:
         configure_cache(cache_folder())
-    if job.program.asks_lm:  # what was run stays with its answers: files change and names repeat
-        save_program_file(to_file(job.program, getattr(job.program, "provenance", None)), folder.path / PROGRAM)
+    if (file := stored_form(job.program)) is not None:  # stays with its answers: files change and names repeat
+        save_program_file(file, folder.path / PROGRAM)
     for line in folder.notices:
         tell(line)
     first = folder.manifest is None

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
-from archehr.program.extractive import answerable
-from archehr.program.extractive.answerable import AnswerableModel, askings
+from archehr.optimize.students.answerable import askings, fit_answerable
+from archehr.program.extractive.fitted import answerable
+from archehr.program.extractive.fitted.answerable import AnswerableModel
 
 CUTS = (0.02, 0.05, 0.08, 0.10, 0.15, 0.20, 0.30, 0.50)
 # How a question is asked, and the program's cut for it.
@@ -57,8 +58,8 @@ def print_curve(found: Sequence[Pair], own_cut: float) -> None:
 
 def main() -> None:
     dev, test = read_cases("sample/dev"), read_cases("sample/test")
-    model = answerable.fit(dev)
-    without = {case.id: answerable.fit([c for c in dev if c is not case]) for case in dev}
+    model = fit_answerable(dev)
+    without = {case.id: fit_answerable([c for c in dev if c is not case]) for case in dev}
     for kind, cut in KINDS.items():
         print(f"asked as {kind}")
         print("  sample/dev, each question by a model fitted without it and its note")

@@ -7,8 +7,9 @@ of ST3 was then 25.1 on dev and 24.8 on test."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 from archehr.data.case import Case, Gold
 from archehr.data.dataset import read_cases
@@ -17,11 +18,13 @@ from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.metrics.intervals import bootstrap
 from archehr.metrics.leaderboard import CaseTable
 from archehr.metrics.scorers.text import bleu, rouge_l_sum, sari
-from archehr.program.extractive import EXTRACTIVE_CUT, align, score_sentences
-from archehr.program.extractive.align import AlignmentModel
+from archehr.optimize.students.examples import Pairs, Sentences, pairs_by_key, sentences_by_key
+from archehr.optimize.students.fit import fit_alignment, fit_evidence
+from archehr.program.extractive import EXTRACTIVE_CUT
+from archehr.program.extractive.fitted.features import STRUCTURE
+from archehr.program.extractive.fitted.models import AlignmentModel, EvidenceModel
 from archehr.program.extractive.generate import answer
 from archehr.program.extractive.reformulate import reformulate
-from archehr.program.extractive.score_sentences import EvidenceModel, to_score
 from archehr.program.settings import PRESETS
 
 Question = Callable[[Case], str]
@@ -42,7 +45,7 @@ def gold_of(case: Case) -> Gold:
 
 def evidence(model: EvidenceModel, case: Case, question: Question) -> list[str]:
     chances = model.chances(question(case), case.narrative, [s.text for s in case.sentences])
-    return [s.id for s, c in zip(case.sentences, chances, strict=True) if to_score(c) >= EXTRACTIVE_CUT]
+    return [s.id for s, c in zip(case.sentences, chances, strict=True) if model.score(c) >= EXTRACTIVE_CUT]
 
 
 def evidence_scores(models: Sequence[EvidenceModel], cases: Sequence[Case], question: Question) -> CaseTable:
@@ -59,7 +62,7 @@ def link_scores(models: Sequence[AlignmentModel], cases: Sequence[Case], questio
             (a.id, s.id)
             for a, row in zip(answers, rows, strict=True)
             for s, chance in zip(case.sentences, row, strict=True)
-            if chance >= align.CUT
+            if chance >= model.cut
         ]
         counts.append(count_links(links, gold_of(case).links or frozenset()))
     return alignment_table([c.id for c in cases], counts)
@@ -89,9 +92,23 @@ def show(what: str, table: CaseTable, measure: str) -> None:
     print(f"  {what:58}{interval.value:5.1f}  [{interval.low:.1f}, {interval.high:.1f}]")
 
 
-def report(name: str, cases: Sequence[Case], fitted_on: Sequence[Sequence[Case]]) -> None:
+@dataclass(frozen=True)
+class Seen:
+    """What the models see of each case, by its id: computed once, whatever is fitted."""
+
+    sentences: dict[str, Sentences]
+    pairs: dict[str, Pairs]
+
+    @classmethod
+    def of(cls, cases: Sequence[Case]) -> Self:
+        return cls({e.case_id: e for e in sentences_by_key(cases)}, {e.case_id: e for e in pairs_by_key(cases)})
+
+
+def report(name: str, cases: Sequence[Case], fitted_on: Sequence[Sequence[Case]], seen: Seen) -> None:
     """`fitted_on` holds, for each case, the cases that its models learn from."""
-    fitted, blind, linked = (each_fit(fit, fitted_on) for fit in (score_sentences.fit, _fit_blind, align.fit))
+    fitted = each_fit(fit_evidence, fitted_on, seen.sentences)
+    blind = each_fit(_fit_blind, fitted_on, seen.sentences)
+    linked = each_fit(fit_alignment, fitted_on, seen.pairs)
     print(name)
     show("ST2 strict micro F1, own question", evidence_scores(fitted, cases, own), "strict_micro_f1")
     show("ST2 strict micro F1, clinician's question", evidence_scores(fitted, cases, given), "strict_micro_f1")
@@ -100,25 +117,35 @@ def report(name: str, cases: Sequence[Case], fitted_on: Sequence[Sequence[Case]]
     print(f"  {text_scores(fitted, cases)}")
 
 
-def each_fit(fit: Callable[[Sequence[Case]], Any], fitted_on: Sequence[Sequence[Case]]) -> list[Any]:
+def each_fit(
+    fit: Callable[[Sequence[Any]], Any], fitted_on: Sequence[Sequence[Case]], seen: Mapping[str, Any]
+) -> list[Any]:
     """A model for each entry of `fitted_on`; the same cases are fitted once."""
-    models = {tuple(c.id for c in cases): cases for cases in fitted_on}
-    fits = {ids: fit(cases) for ids, cases in models.items()}
-    return [fits[tuple(c.id for c in cases)] for cases in fitted_on]
+    ids = [tuple(c.id for c in cases) for cases in fitted_on]
+    fits = {names: fit([seen[name] for name in names]) for names in set(ids)}
+    return [fits[names] for names in ids]
 
 
-def _fit_blind(cases: Sequence[Case]) -> EvidenceModel:
-    return score_sentences.fit(cases, structure_only=True)
+def _fit_blind(examples: Sequence[Sentences]) -> EvidenceModel:
+    return fit_evidence(examples, names=STRUCTURE).model_copy(update={"concepts_weight": 0.0})
 
 
 def main() -> None:
     began = time.perf_counter()
     dev, test = read_cases("sample/dev"), read_cases("sample/test")
+    both = [*dev, *test]
     print("extractive program, synthetic cases, 95 % bootstrap intervals over cases")
-    others = [[c for c in dev if c is not case] for case in dev]
-    report(f"sample/dev, {len(dev)} cases, each by models fitted on the others", dev, others)
-    report(f"sample/test, {len(test)} cases, by models fitted on sample/dev", test, [dev] * len(test))
+    seen = Seen.of(both)
+    report(f"sample/dev, {len(dev)} cases, each by models fitted on the others", dev, without_each(dev, len(dev)), seen)
+    report(f"sample/test, {len(test)} cases, by models fitted on sample/dev", test, [dev] * len(test), seen)
+    report(f"both, {len(both)} cases, each by models fitted on four fifths", both, without_each(both, 5), seen)
     print(f"{time.perf_counter() - began:.0f} s")
+
+
+def without_each(cases: Sequence[Case], folds: int) -> list[list[Case]]:
+    """For each case those that are not in its fold; case i is in fold i modulo `folds`."""
+    others = [[c for i, c in enumerate(cases) if i % folds != k] for k in range(folds)]
+    return [others[i % folds] for i in range(len(cases))]
 
 
 if __name__ == "__main__":

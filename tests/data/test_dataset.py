@@ -15,7 +15,7 @@ from archehr.data.case import DataError, Sentence
 from archehr.data.dataset import Dataset, case_sha256, data_sha256, read_cases, read_dataset
 from archehr.data.files import shipped_sample
 from archehr.data.reading.reader import Reader, ReadOptions
-from archehr.program.prompts.program_file import fitted_on
+from archehr.program.prompts.program_file import load_program
 from tests.conftest import Ran
 
 DEV = "3cb65a13c46bcfeac6c2ac35c97ee9a4bf199b4f25d36069f337169e2db8d39e"
@@ -59,7 +59,7 @@ def test_an_own_folder_called_as_a_sample_is_read_and_told(tmp_path: Path, monke
     (note,) = data.notes
     assert note.startswith("sample/dev: read from your own folder") and "shipped with archehr" in note
     assert (data.name, data.title) == ("./sample/dev", "dev"), "never taken for the shipped one"
-    assert fitted_on() == DEV, "what the extractive stages are fitted on stays the shipped one"
+    assert load_program("extractive-dev").provenance.data_sha256 == DEV, "what it is fitted on stays the shipped one"
 
 
 def test_the_shipped_folder_named_from_beside_it_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:

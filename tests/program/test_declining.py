@@ -15,8 +15,8 @@ from archehr.data.case import Case
 from archehr.data.dataset import read_cases
 from archehr.data.splitter import split_note
 from archehr.data.submission import read_submission, validate_submission
+from archehr.optimize.students.answerable import fit_answerable
 from archehr.program.declining import NOT_ANSWERED, RULE
-from archehr.program.extractive import answerable
 from archehr.program.pipeline import GroundedQA, extractive_program
 from archehr.program.prompts.program_file import load_program, save_program_file, to_file
 from archehr.program.prompts.show import stage_messages
@@ -103,7 +103,7 @@ def test_no_abstain_answers_in_any_case() -> None:
 def test_out_of_sample_four_in_five_foreign_questions_are_declined_and_hardly_an_own_one() -> None:
     """The goal on sample/test; the curve itself: python -m tests.benchmarks.declining."""
     cases = read_cases("sample/test")
-    model = answerable.fit(read_cases("sample/dev"))
+    model = fit_answerable(read_cases("sample/dev"))
     for kind in KINDS:
         true, crossed = declined([p for case in cases for p in pairs(case, kind, cases, model)], KINDS[kind])
         assert true <= 0.05 and crossed >= 0.8

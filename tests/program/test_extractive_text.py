@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from archehr.program.extractive import concepts
 from archehr.program.extractive.abbreviations import expand
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
-from archehr.program.extractive.features import NAMES, sentence_features, whole_sentences
+from archehr.program.extractive.fitted.features import NAMES, sentence_features, whole_sentences
 from archehr.program.extractive.sections import places, strip_mark
 from archehr.program.extractive.text import is_stop_word, stem, stems, terms
 

@@ -48,13 +48,13 @@ def ask(
 
     Nothing is kept on disk.
     """
-    from archehr.data.notes import read_note
+    from archehr.data.notes import case_of
     from archehr.program.run.run import run_cases
     from archehr.terminal.display import AskDisplay, fallbacks_in_words, print_answer
 
     told: list[str] = []
     options = data_options.read_options()
-    case = read_note(note, message, question=question, case_id=case_id, options=options, notes=told)
+    case = case_of(note, message, question=question, case_id=case_id, options=options, notes=told)
     for line in told:
         say(line)
     lm = make(lm_options)

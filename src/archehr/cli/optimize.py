@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from archehr.data.case import DataError
+from archehr.data.dataset import Dataset
 from archehr.data.joined import join
 from archehr.terminal.options import (
     CasesOpt,
@@ -32,6 +33,11 @@ def optimize(
     ],
     *,
     out: Annotated[Path, typer.Option(help="the program file to write")],
+    program: Annotated[
+        str, typer.Option(help="handwritten: choose its prompts; extractive: fit the program without an LM")
+    ] = "handwritten",
+    labels: Annotated[Path | None, typer.Option(help="extractive: learn from this run of an LM, not from gold")] = None,
+    start_from: Annotated[str | None, typer.Option(help="extractive: shipped, to learn from its cases too")] = None,
     optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
     stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
     teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
@@ -48,7 +54,7 @@ def optimize(
     data_options: DataOptions,
     lm_options: LMOptions,
 ) -> None:
-    """Choose demos, instructions and the cut on labelled cases; write a program file.
+    """Choose demos, instructions and the cut on labelled cases, or fit the program without an LM; write a program file.
 
     --seed also draws the candidates. The same command resumes an interrupted optimisation.
     """
@@ -58,13 +64,18 @@ def optimize(
     from archehr.optimize.session import check_options, optimize_to_file
     from archehr.terminal.display import usage_in_words
 
+    if key is not None and len(data) > 1:
+        raise DataError("--key is the key of one DATA; with several, each has its own beside it")
+    asked = join([read_data(name, key, None, data_options) for name in data], say).only(cases)
+    if program == "extractive":
+        _fit(asked, json, out=out, labels=labels, start_from=start_from, publish=publish)
+        return
+    if program != "handwritten" or labels or start_from:
+        raise DataError("--program is handwritten or extractive; --labels and --start-from need --program extractive")
     stages = check_options(optimizer, stage)
     chosen = Options(
         optimizer, stages, demos, candidates, demo_tokens, folds, lm_options.seed or 0, parse_weights(weights, stages)
     )
-    if key is not None and len(data) > 1:
-        raise DataError("--key is the key of one DATA; with several, each has its own beside it")
-    asked = join([read_data(name, key, None, data_options) for name in data], say).only(cases)
     names = lm_options.names()
     if names.keys() - {""}:
         raise DataError("--lm STAGE=NAME: an optimisation asks one LM; optimise with --stage STAGE --lm NAME instead")
@@ -76,3 +87,11 @@ def optimize(
     say(f"LM use: {usage_in_words(lm.ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)
+
+
+def _fit(data: Dataset, json: bool, **options: Any) -> None:
+    from archehr.optimize.students.session import fit_to_file
+
+    report, file = fit_to_file(data, tell=say, **options)
+    typer.echo(jsonlib.dumps(file.provenance, indent=1) if json else report)
+    typer.echo(f"{options['out']}", err=json)

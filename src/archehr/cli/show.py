@@ -1,4 +1,4 @@
-"""archehr show: a program's prompts as they are sent."""
+"""archehr show: a program's prompts as they are sent, or the weights of one that was fitted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from archehr.terminal.options import DataOptions, DemosFromOpt, JsonOpt, read_da
 
 @with_data_options
 def show(
-    program: Annotated[str, typer.Argument(help="zero_shot, handwritten, or a program file")],
+    program: Annotated[str, typer.Argument(help="a built-in program or a program file")],
     stage: Annotated[str | None, typer.Option(help="only this stage")] = None,
     case: Annotated[str | None, typer.Option(help="fill the prompts in from this case")] = None,
     data: Annotated[str, typer.Option(help="the data that --case is in")] = "sample/dev",
@@ -21,7 +21,7 @@ def show(
     *,
     data_options: DataOptions,
 ) -> None:
-    """Print the messages of each stage as they are sent."""
+    """Print the messages of each stage as they are sent, or, without an LM, the weights of what was fitted."""
     from archehr.program.prompts.show import show_program
 
     chosen = _case(case, data, data_options) if case else None

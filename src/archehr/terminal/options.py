@@ -22,7 +22,8 @@ ProgramOpt = Annotated[
     str | None,
     typer.Option(
         help="zero_shot (instructions alone), handwritten (the same, with three example questions for stage 1), "
-        "extractive (no LM), or a program file [handwritten; extractive without --lm]"
+        "extractive (no LM), extractive-dev (fitted on sample/dev alone), or a program file "
+        "[handwritten; extractive without --lm]"
     ),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]

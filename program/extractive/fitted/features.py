@@ -9,6 +9,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
+from archehr.program.extractive.fitted.tfidf import idf, vector
 from archehr.program.extractive.question.focus import asks
 from archehr.program.extractive.sections import KINDS, Place, places
 from archehr.program.extractive.text import terms
@@ -107,19 +108,27 @@ def _asked_terms(texts: Sequence[str], where: Sequence[Place], queries: Sequence
     return np.column_stack([own / max(own.max(), 1e-9), block / max(block.max(), 1e-9)])
 
 
-def shared_concepts(texts: Sequence[str], chances: Matrix) -> Matrix:
+def concept_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
+    """What `shared_concepts` compares: the TF-IDF of the concepts of each sentence, of length 1, or empty."""
+    found = [concepts_in(t) for t in texts]
+    weights = idf(found)
+    return [vector(names, weights) for names in found]
+
+
+def shared_concepts(vectors: Sequence[dict[str, float]], chances: Matrix) -> Matrix:
     """How much each sentence shares concepts with the sentences likely to be evidence: the mean cosine to all others,
     weighted by their `chances`. It finds the facts that a conclusion elsewhere in the note rests on."""
     import numpy as np
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    try:
-        rows = TfidfVectorizer(analyzer=concepts_in, sublinear_tf=True).fit_transform(texts)
-    except ValueError:  # no concept in the note
-        return np.zeros(len(texts))
-    to_itself = chances * np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    shared: Matrix = (np.asarray(rows @ (rows.T @ chances)).ravel() - to_itself) / max(chances.sum(), 1e-9)
-    return shared
+    around: Counter[str] = Counter()
+    for own, chance in zip(vectors, chances, strict=True):
+        for name, weight in own.items():
+            around[name] += chance * weight
+    others = [
+        sum(weight * (around[name] - chance * weight) for name, weight in own.items())
+        for own, chance in zip(vectors, chances, strict=True)
+    ]
+    return np.array(others) / max(chances.sum(), 1e-9)
 
 
 def rank(values: Matrix) -> Matrix:

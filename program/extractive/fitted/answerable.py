@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from math import log, log1p, sqrt
-from threading import Lock
-from typing import Any
+from typing import Annotated, Self
 
-from archehr.data.case import Case, Sentence
-from archehr.data.dataset import read_cases
-from archehr.data.files import shipped_sample
-from archehr.program.extractive.features import concepts_in, content_terms
-from archehr.program.extractive.reformulate import reformulate
+from pydantic import Field, model_validator
+
+from archehr.data.case import Sentence
+from archehr.program.extractive.fitted.features import concepts_in, content_terms
+from archehr.program.extractive.fitted.logistic import Logistic, Part
+from archehr.program.extractive.fitted.odds import chance
 from archehr.program.extractive.text import stem, words
 
 # A lower chance than this declines: of a whole message, and of a question alone, which names less and is surer where it
@@ -25,6 +23,8 @@ CUT, CUT_ALONE = 0.08, 0.15
 ALONE = 20  # words, up to which a message is taken for a question alone
 # What another word that the note lacks ("crosswords") weighs beside a medical concept that it lacks.
 EVERYDAY = 0.2
+COMMON = 3  # notes
+UNLISTED = COMMON / 2  # of 0, 1 and 2
 SHORTEST_ROOT = 5  # letters that two words of one family share at least
 # Words and concepts that ask, fear and hope of any illness: a note need not name them, and one that does says little.
 _OF_ANYTHING = """
@@ -53,18 +53,7 @@ _ASKS_FOR_MEDICINES = re.compile(
 )
 _DOSE = re.compile(r"\d\s?(?:mg|mcg|µg|ug|g|ml|mL|units?|puffs?|tabs?|tablets?|capsules?|drops?)\b", re.IGNORECASE)
 
-_fitting = Lock()
-
-
-def is_answerable(question: str, narrative: str, sentences: Sequence[Sentence]) -> bool:
-    """Whether the note is worth quoting to this question; to one that names nothing ("What is wrong?") any note is."""
-    if not _specific(content_terms(f"{question} {narrative}")):
-        return True
-    if _ASKS_FOR_MEDICINES.search(question) and any(_DOSE.search(s.text) for s in sentences):
-        return True
-    with _fitting:  # workers that start together wait for one fit
-        model = _dev_model()
-    return model.chance(question, narrative, [s.text for s in sentences]) >= cut_for(narrative)
+ANSWERABLE_NAMES = ("named_by_question", "named_by_both", "alike", "most_named")
 
 
 def cut_for(narrative: str) -> float:
@@ -72,71 +61,53 @@ def cut_for(narrative: str) -> float:
     return CUT_ALONE if len(narrative.split()) <= ALONE else CUT
 
 
-@cache
-def _dev_model() -> AnswerableModel:
-    return fit(read_cases(shipped_sample("dev")))
+class Spread(Part):
+    """In how many of `notes` notes each term stands: what every note has says nothing about this one. Terms of fewer
+    than COMMON notes are not listed, so that no word tells whose note it is from, and count as UNLISTED."""
 
+    notes: Annotated[int, Field(ge=0)]
+    counts: dict[str, Annotated[int, Field(ge=0)]]
 
-@dataclass(frozen=True)
-class Spread:
-    """In how many of `notes` notes each term stands: what every note has says nothing about this one."""
-
-    notes: int
-    counts: Counter[str]
+    @classmethod
+    def of(cls, notes: Sequence[Iterable[str]]) -> Self:
+        """The spread of the terms of these notes."""
+        counts = Counter(term for note in notes for term in set(note))
+        return cls(notes=len(notes), counts={t: n for t, n in sorted(counts.items()) if n >= COMMON})
 
     def rarity(self, term: str) -> float:
-        return log((self.notes + 1) / (self.counts[term] + 0.5))
+        return log((self.notes + 1) / (self.counts.get(term, UNLISTED) + 0.5))
 
     def weights(self, note: Mapping[str, int]) -> dict[str, float]:
         """How much each term of a note is its own: rare elsewhere, frequent here."""
         return {term: log1p(count) * self.rarity(term) for term, count in note.items()}
 
-    def without(self, terms: Iterable[str]) -> Spread:
-        """The same without one of its notes."""
-        return Spread(self.notes - 1, self.counts - Counter(set(terms)))
 
-
-@dataclass(frozen=True)
-class AnswerableModel:
+class AnswerableModel(Part):
     """A logistic regression on `answerable_features`."""
 
-    regression: Any
+    logistic: Logistic
     spread: Spread
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        self.logistic.check_names(ANSWERABLE_NAMES)
+        return self
+
+    def is_answerable(self, question: str, narrative: str, sentences: Sequence[Sentence]) -> bool:
+        """Whether the note is worth quoting to this question; to one that names nothing ("What is wrong?") any note
+        is."""
+        if not _specific(content_terms(f"{question} {narrative}")):
+            return True
+        if _ASKS_FOR_MEDICINES.search(question) and any(_DOSE.search(s.text) for s in sentences):
+            return True
+        return self.chance(question, narrative, [s.text for s in sentences]) >= cut_for(narrative)
 
     def chance(self, question: str, narrative: str, texts: Sequence[str]) -> float:
         """The chance that question and note belong together, were both as likely as not."""
+        import numpy as np
+
         row = answerable_features(question, narrative, self.spread.weights(term_counts(texts)), self.spread)
-        return float(self.regression.predict_proba([row])[0, 1])
-
-
-def fit(cases: Sequence[Case]) -> AnswerableModel:
-    """The model that tells each question of `cases` on its own note from the same on every other note.
-
-    Each is asked twice, as the whole message and as the clinician's question alone: people write both."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    asked = [askings(case) for case in cases]
-    notes = [term_counts([s.text for s in case.sentences]) for case in cases]
-    spread = Spread(len(cases), Counter(term for counts in notes for term in counts))
-    rows: list[list[float]] = []
-    own: list[bool] = []
-    for place, note in enumerate(notes):
-        others = spread.without(note)
-        weights = others.weights(note)
-        for asker, ways in enumerate(asked):
-            for question, message in ways:
-                rows.append(answerable_features(question, message, weights, others))
-                own.append(asker == place)
-    regression = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced"))
-    return AnswerableModel(regression.fit(rows, own), spread)
-
-
-def askings(case: Case) -> list[tuple[str, str]]:
-    """(question, message) as a run asks it, and as somebody in a hurry would."""
-    short = case.clinician_question
-    return [(reformulate(case.narrative), case.narrative), *([(short, short)] if short else [])]
+        return float(chance(self.logistic.odds(np.array([row]), ANSWERABLE_NAMES))[0])
 
 
 def term_counts(texts: Sequence[str]) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Chances and log-odds, as the two fitted models of this room combine them."""
+"""Chances and log-odds, as the fitted models combine them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
+MOST_CERTAIN = log(0.995 / 0.005)  # an odd text, far from all that was fitted on, must not drown the others
 
-def log_odds(probabilities: Any) -> Vector:
-    """Log-odds of the second column of predict_proba, kept finite."""
+
+def bounded(odds: Vector) -> Vector:
+    """The odds between 0.5 and 99.5 %."""
     import numpy as np
 
-    positive = np.clip(probabilities[:, 1], 0.005, 0.995)
-    odds: Vector = np.log(positive / (1 - positive))
-    return odds
+    return np.clip(odds, -MOST_CERTAIN, MOST_CERTAIN)
 
 
 def chance(odds: Vector) -> Vector:
