@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from archehr.program.extractive import score_sentences
-from archehr.program.extractive.features import NAMES, sentence_features
-from archehr.program.extractive.odds import log_odds
+from archehr.program.extractive.fitted.features import NAMES, sentence_features
+from archehr.program.extractive.fitted.file import shipped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,25 +64,23 @@ _WORDS = {
 def what_weighed(
     question: str, narrative: str, texts: Sequence[str], wanted: Collection[int], most: int = 3
 ) -> dict[int, list[str]]:
-    """Index into `texts` -> at most `most` reasons for its score, the heaviest first, for the `wanted` indices.
+    """Index into `texts` -> at most `most` reasons for its score by the shipped model, the heaviest first, for the
+    `wanted` indices: its terms of the model's log-odds."""
+    import numpy as np
 
-    In the log-odds of the model: the regression's terms, and of the trees each split's change of the chance on the
-    sentence's way down (A. Saabas, "Interpreting random forests", 2014). Empty where the model is of another kind.
-    """
-    model = getattr(score_sentences, "_dev_model", lambda: None)()
-    if model is None or not wanted or not (hasattr(model, "linear") and hasattr(model, "trees")):
+    if not wanted:
         return {}
-    order = sorted(wanted)
-    rows = sentence_features(question, narrative, texts)[order]
-    scaler, regression = model.linear[0], model.linear[-1]
-    standard = scaler.transform(rows)
-    weights = (standard * regression.coef_[0] + _of_trees(model.trees, rows)) / 2
-    return {i: _in_words(w, above > 0, most) for i, w, above in zip(order, weights, standard, strict=True)}
+    order, model = sorted(wanted), shipped().evidence.logistic
+    columns = [NAMES.index(name) for name in model.names]
+    rows = sentence_features(question, narrative, texts)[order][:, columns]
+    standard = (rows - np.array(model.mean)) / np.array(model.scale)
+    weights = standard * np.array(model.weights)
+    return {i: _in_words(model.names, w, above > 0, most) for i, w, above in zip(order, weights, standard, strict=True)}
 
 
-def _in_words(weights: Matrix, above: Matrix, most: int) -> list[str]:
+def _in_words(names: Sequence[str], weights: Matrix, above: Matrix, most: int) -> list[str]:
     sums: dict[str, float] = {}
-    for name, weight, high in zip(NAMES, weights.tolist(), above.tolist(), strict=True):
+    for name, weight, high in zip(names, weights.tolist(), above.tolist(), strict=True):
         words = _phrase(name, high)
         sums[words] = sums.get(words, 0.0) + weight
     heaviest = sorted(sums, key=lambda words: -sums[words])
@@ -98,59 +94,3 @@ def _phrase(name: str, high: bool) -> str:
         return f"it stands in {kind}" if high else f"it does not stand in {kind}"
     words = _WORDS.get(name, (f"its {name} is high", f"its {name} is low"))
     return words[0] if high else words[1]
-
-
-def _of_trees(trees: Any, rows: Matrix) -> Matrix:
-    """(rows, features): what each feature adds to the forest's log-odds."""
-    import numpy as np
-
-    forest = _forest(trees)
-    seen = rows.astype(np.float32)  # as scikit-learn's trees see them
-    found = np.zeros(rows.shape)
-    row = np.arange(len(rows))[:, None]
-    node = np.broadcast_to(forest.roots, (len(rows), len(forest.roots)))
-    while (forest.left[node] >= 0).any():
-        feature, leaf = forest.feature[node], forest.left[node] < 0
-        lower = seen[row, feature] <= forest.threshold[node]
-        below = np.where(leaf, node, np.where(lower, forest.left[node], forest.right[node]))
-        np.add.at(found, (np.broadcast_to(row, node.shape), feature), forest.chance[below] - forest.chance[node])
-        node = below
-    found /= len(forest.roots)
-    usual, total = float(forest.chance[forest.roots].mean()), found.sum(axis=1)
-    change = _odds(usual + total) - _odds(np.full(len(rows), usual))
-    scale = np.divide(change, total, out=np.full_like(total, 4.0), where=abs(total) > 1e-9)
-    scaled: Matrix = found * scale[:, None]
-    return scaled
-
-
-def _odds(chances: Matrix) -> Matrix:
-    import numpy as np
-
-    return log_odds(np.column_stack([1 - chances, chances]))
-
-
-class _Forest(NamedTuple):
-    """The nodes of all trees, one after the other: children (-1 in a leaf), split, and the chance at the node."""
-
-    roots: Any
-    left: Any
-    right: Any
-    feature: Any
-    threshold: Any
-    chance: Any
-
-
-@cache
-def _forest(trees: Any) -> _Forest:
-    import numpy as np
-
-    parts = [e.tree_ for e in trees.estimators_]
-    roots = np.cumsum([0, *(t.node_count for t in parts[:-1])])
-
-    def joined(name: str, start: bool = False) -> Any:
-        made = [getattr(t, name) for t in parts]
-        return np.concatenate([np.where(a >= 0, a + r, -1) if start else a for a, r in zip(made, roots, strict=True)])
-
-    counts = joined("value")[:, 0, :]
-    left, right = joined("children_left", True), joined("children_right", True)
-    return _Forest(roots, left, right, joined("feature"), joined("threshold"), counts[:, 1] / counts.sum(axis=1))

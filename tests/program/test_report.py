@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from archehr.data.case import Case, Sentence
-from archehr.program.extractive import score_sentences, why
-from archehr.program.extractive.features import NAMES, sentence_features
-from archehr.program.extractive.odds import log_odds
+from archehr.program.extractive import why
+from archehr.program.extractive.fitted.features import NAMES
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.report.looks import CaseScores, confidence_of, looks_of
 from archehr.program.run.report.view import question_of, why_scored
@@ -97,15 +95,6 @@ def test_a_case_without_a_question_is_named_by_how_its_message_begins() -> None:
     message = "my wife got her pacemaker on a tuesday and went home next day feeling fine by friday she could not walk"
     assert question_of(Case("1", narrative=message), sure()) == " ".join(message.split()[:15])
     assert question_of(Case("1", narrative=message, clinician_question="Why?"), sure()) == "Why?"
-
-
-def test_reasons_are_the_parts_of_the_models_own_log_odds() -> None:
-    (case, record), *_ = answered()[0]
-    model = score_sentences._dev_model()
-    rows = sentence_features(record.question or "", case.narrative, [s.text for s in case.sentences])
-    usual = why._forest(model.trees).chance[why._forest(model.trees).roots].mean()
-    found = why._of_trees(model.trees, rows).sum(axis=1) + log_odds(np.array([[1 - usual, usual]]))
-    assert found == pytest.approx(log_odds(model.trees.predict_proba(rows)))
 
 
 def test_every_feature_has_words_and_every_evidence_sentence_its_reasons() -> None:
