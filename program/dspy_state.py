@@ -62,6 +62,17 @@ def read_settings(state: Mapping[str, Any]) -> PipelineSettings | None:
         raise DataError(f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
+def check_fields(state: Mapping[str, Any], program: dspy.Module, path: Path) -> None:
+    """Raises DataError where a saved state is of another program than this."""
+    for name, ours in program.named_predictors():
+        try:
+            fields = len(state[name]["signature"]["fields"])
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: saved by DSPy, but not of a GroundedQA: it lacks {name}") from None
+        if fields != len(ours.signature.fields):  # DSPy restores texts by position
+            raise DataError(f"{path}: {name} has {fields} fields, here {len(ours.signature.fields)}; compile again")
+
+
 def of_program_file(path: Path) -> dict[str, Any] | None:
     """The state that a program file of archehr holds, without the demos that only its data could fill; None for any
     other file. Raises DataError for one of other signatures."""

@@ -175,30 +175,20 @@ def to_program(
     program = GroundedQA(settings or file.settings)
     for stage, state in file.stages.items():
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
-        predictor(getattr(program, stage), stage).load_state(_as_dspy_has_it(state, demos))
+        predictor(getattr(program, stage), stage).load_state(
+            {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
+        )
     program.use_settings(program.settings)
     return program
-
-
-def _as_dspy_has_it(state: StageState, demos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": list(demos)}
 
 
 def _saved_by_dspy(raw: Mapping[str, Any], path: Path, settings: PipelineSettings | None) -> GroundedQA:
     """The program of a state that DSPy saved. Raises DataError where it was saved of another one."""
     program = GroundedQA()
-    for name, ours in program.named_predictors():
-        try:
-            fields = len(raw[name]["signature"]["fields"])
-        except (KeyError, TypeError):
-            raise DataError(f"{path}: saved by DSPy, but not of a GroundedQA: it lacks {name}") from None
-        if fields != len(ours.signature.fields):  # DSPy restores texts by position
-            raise DataError(f"{path}: {name} has {fields} fields, here {len(ours.signature.fields)}; compile again")
-    without_lms = {
-        n: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part for n, part in raw.items()
-    }
+    dspy_state.check_fields(raw, program, path)
+    without_lms = {n: {**raw[n], "lm": None} for n, _ in program.named_predictors() if "lm" in raw[n]}
     try:
-        program.load_state(without_lms)
+        program.load_state({**raw, **without_lms})
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: not a whole state of dspy.Module.save ({type(error).__name__}); save it again"
