@@ -13,11 +13,11 @@ from archehr.data.reading.reader import ReadOptions
 from archehr.data.reading.texts import read_text
 
 
-def read_note(
-    path: Path,
+def case_of(
+    path: str | Path,
     message: str,
-    *,
     question: str | None = None,
+    *,
     case_id: str | None = None,
     options: ReadOptions | None = None,
     notes: list[str] | None = None,
@@ -28,7 +28,7 @@ def read_note(
     `message` is the patient's words or a file that holds them. What had to be done to read them (an encoding guessed)
     is appended to `notes`. Raises DataError.
     """
-    told = notes if notes is not None else []
+    path, told = Path(path), notes if notes is not None else []
     words = message_text(message, told)
     options = replace(options or ReadOptions(), message=words)
     if options.format is None and not is_source(path):

@@ -49,6 +49,20 @@ def read_submission(path: str | Path) -> list[Any]:
     return entries
 
 
+def loader_fault(path: str | Path) -> str | None:
+    """Why the organisers' loader, json.load(open(path)), refuses the bytes of a file that we can read, else None."""
+    raw = Path(path).read_bytes()
+    if raw.startswith(b"\xef\xbb\xbf"):
+        return "begins with a byte order mark, which the official loader refuses; save it as UTF-8 without BOM"
+    try:
+        json.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        return "not UTF-8 but in another encoding, which the official loader refuses; save it as UTF-8"
+    except ValueError:  # UTF-16 and UTF-32 without a mark are valid UTF-8, full of NUL
+        return "not plain UTF-8 text, which the official loader refuses; save it as UTF-8"
+    return None
+
+
 def validate_submission(submission: Sequence[Any], cases: Sequence[Case], subtask: int) -> Validation:
     """Check a loaded submission against the cases; no key needed.
 

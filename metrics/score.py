@@ -15,7 +15,7 @@ from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.reading.reader import ReadOptions
-from archehr.data.submission import read_submission
+from archehr.data.submission import loader_fault, read_submission
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import key_of
@@ -23,6 +23,10 @@ from archehr.metrics.leaderboard import CaseTable
 from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
 from archehr.metrics.tables import Scored, build_table
+
+
+class MissingReference(DataError):
+    """The data cannot score this subtask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def score_submission(
     notes: list[str] = []
     keys = {case.id: key for case in cases if (key := key_of(case, subtask)) is not None}
     if not keys:
-        raise DataError(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
+        raise MissingReference(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
     bare = {case.id for case in cases} - set(keys)
     predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
     ids = [case_id for case_id, _ in predictions]
@@ -158,6 +162,10 @@ def score_file(
         raise DataError("nothing to score against; pass --data DATA or --key KEY")
     entries = read_submission(submission)
     notes: list[str] = []
+    if (fault := loader_fault(submission)) is not None:
+        if as_official:
+            raise DataError(f"{submission}: {fault}")
+        notes.append(f"{submission}: {fault}")
     if as_official:
         wanted = official_case_ids(cases.replace(",", " ").split() if cases else None, subtask)
         raw_key, xml = _raw_key(subtask, data, key)
@@ -215,6 +223,8 @@ def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> t
         if key is None:
             raise DataError(f"{path}: no key beside it; pass --key")
     raw = read_json(Path(key)) if subtask != 1 and key is not None else None
+    if subtask != 1 and key is not None and (fault := loader_fault(key)) is not None:
+        raise DataError(f"{key}: {fault}")
     return raw, read_xml(path) if path is not None and subtask in (1, 3) else None
 
 
@@ -224,4 +234,4 @@ def _naming(path: str | Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error

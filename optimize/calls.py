@@ -1,17 +1,22 @@
-"""How many LM calls an optimisation makes at most: told before the first one is paid for."""
+"""How many LM calls an optimisation makes: the most, told before the first is paid for, and later which it is at."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from archehr.data.case import Case
 from archehr.optimize.folds import split_folds
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
+from archehr.program.lm.ledger import Ledger
 from archehr.program.settings import PRESETS
 from archehr.program.stages.registry import STAGES, has_gold, possible_stages
 from archehr.program.types import StageName
 
+EVERY = 10.0  # seconds between two lines of progress: a phase may hold hundreds of calls
 BASELINES = ("zero_shot", "handwritten")
 
 
@@ -71,3 +76,38 @@ def _asked(stages: Collection[StageName], case: Case) -> set[StageName]:
 def _prompts(stages: Collection[StageName], case: Case, votes: int = 1) -> int:
     """How many prompts the stages send: two of them read a long note in parts, and `votes` replies score it."""
     return sum(STAGES[s].prompts(case, PRESETS["default"]) * (votes if s == "score" else 1) for s in stages)
+
+
+@contextmanager
+def calls_told(ledger: Ledger | None, expected: Callable[[], int], tell: Callable[[str], None]) -> Iterator[None]:
+    """While inside, `tell` gets a line every EVERY seconds in which calls are made. `expected` is how many there may
+    be in all, 0 while that is unknown; a search may make more."""
+    if ledger is None:
+        yield
+        return
+    lock, told_at = threading.Lock(), time.monotonic()
+
+    def heard(stage: str | None) -> None:
+        nonlocal told_at
+        with lock:
+            if time.monotonic() < told_at + EVERY:
+                return
+            told_at = time.monotonic()
+            tell(calls_in_words(ledger, expected(), stage))
+
+    before, ledger.on_entry = ledger.on_entry, heard
+    try:
+        yield
+    finally:
+        ledger.on_entry = before
+
+
+def calls_in_words(ledger: Ledger, expected: int, stage: str | None) -> str:
+    """The line: calls made, replies from the cache, the stage asked last, and the cost where it is known."""
+    used = ledger.totals()
+    calls, cached = int(used["calls"] or 0) - int(used["retries"] or 0), int(used["cache_hits"] or 0)
+    parts = [f"call {calls:,}" + (f" of at most {expected:,}" if calls <= expected else "")]
+    parts += [f"{cached:,} replies from the cache"] if cached else []
+    parts += [f"stage {stage}"] if stage else []
+    parts += [f"${used['cost']:.4f} so far"] if used["cost"] else []
+    return "  " + ", ".join(parts)

@@ -10,7 +10,7 @@ from archehr.metrics.components import headline
 from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
-from archehr.program.stages.registry import has_gold
+from archehr.program.stages.registry import STAGES
 from archehr.program.stages.score_sentences import select_evidence
 
 LIKERT = (1, 2, 3, 4, 5)
@@ -65,5 +65,5 @@ def reliability(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[Re
 
 def scored_pairs(records: Sequence[CaseRecord], cases: Sequence[Case]) -> list[tuple[CaseRecord, Case]]:
     """The records that were scored, with their cases, as far as every sentence of these is labelled."""
-    known = {c.id: c for c in cases if has_gold("score", c)}
+    known = {c.id: c for c in cases if STAGES["score"].measures(c)}
     return [(r, known[r.case_id]) for r in records if r.scores is not None and r.case_id in known]

@@ -21,7 +21,8 @@ from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.views import in_words
-from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, evidence_prompts, to_file
+from archehr.program.prompts.fitted_cut import evidence_prompts
+from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.stage_lms import lm_identity
 from archehr.program.stages.registry import PROMPTED, prompted

@@ -23,7 +23,7 @@ from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.limits import estimate_tokens
-from archehr.program.stages.registry import PROMPTED, has_gold, prompted
+from archehr.program.stages.registry import PROMPTED, STAGES, prompted
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.types import StageName
 
@@ -74,7 +74,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     Out of sample: everything (demos, instructions, cut) is chosen anew without each fold, which it then answers.
     Raises DataError, and what an LM call may raise; replies already paid for are in the cache.
     """
-    labelled = [c for c in cases if any(has_gold(s, c) for s in options.stages)]
+    labelled = [c for c in cases if any(STAGES[s].measures(c) for s in options.stages)]
     base = load_program("default")
     if options.views:
         base = load_program("default", base.settings.model_copy(update={"views": options.views}))
@@ -84,8 +84,6 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
         answering.tell(expected_calls(options, labelled))
         answering.expected_calls = most_calls(options, labelled)
     work = Work(options, base, labelled, answering, teacher)
-    for stage in options.stages:
-        work.labelled(stage, labelled)
     answering.tell(f"all {len(labelled)} cases")
     by_votes: dict[int, list[CaseRecord]] = {}
     fitted = fit(work, propose(work, labelled), labelled)

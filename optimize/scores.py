@@ -22,19 +22,22 @@ def subtasks_of(stages: Collection[StageName]) -> list[int]:
 def case_table(records: Sequence[CaseRecord], cases: Sequence[Case], subtask: int) -> CaseTable:
     """The per-case table of one subtask, over the records whose case has its gold."""
     stage = next(s for s in STAGES.values() if s.subtask == subtask)
-    known = {c.id: c for c in cases if stage.has_gold(c)}
+    known = {c.id: c for c in cases if stage.measures(c)}
     made = submissions([r for r in records if r.case_id in known])[subtask]
     return score_submission(submission_entries(subtask, made), [known[i] for i in made], subtask).table
 
 
 def objective(records: Sequence[CaseRecord], cases: Sequence[Case], weights: Mapping[int, float]) -> float:
     """Weighted mean (0-100) of the headline scores of the whole chain."""
-    total = 0.0
+    total = used = 0.0
     for subtask, weight in weights.items():
+        if not any(s.subtask == subtask and s.measures(c) for s in STAGES.values() for c in cases):
+            continue  # a fold may leave a stage without a labelled case
         table = case_table(records, cases, subtask)
         board = table.leaderboard()
         total += weight * board[headline(subtask, board)]
-    return total / sum(weights.values())
+        used += weight
+    return total / used if used else 0.0
 
 
 def parse_weights(text: str | None, stages: Collection[StageName]) -> dict[int, float]:

@@ -30,16 +30,16 @@ class Fitted:
 
 
 def propose(work: Work, cases: Sequence[Case]) -> list[Prompts]:
-    """The prompts to choose from, made from `cases`."""
+    """The prompts to choose from, made from `cases`, for the stages and views that any of these teaches: without, one
+    keeps the base's own."""
     optimizer, options = optimizer_of(work.options.optimizer), work.options
-    # A view that these cases teach nothing keeps its own instructions.
-    stages = [s for s in options.prompts if s in options.stages or any(has_gold(s, c) for c in cases)]
+    stages = [s for s in options.prompts if any(has_gold(s, c) for c in cases)]
     made: list[Prompts] = []
     for demos in options.demos_tried or (options.demos,):
         sized = replace(work, options=replace(options, demos=demos))
         compiled = [optimizer.compile(stage, cases, sized) for stage in stages]
         made += [dict(zip(stages, prompts, strict=True)) for prompts in zip(*compiled, strict=True)]
-    return made
+    return made or [{}]
 
 
 def fit(work: Work, made: Sequence[Prompts], cases: Sequence[Case]) -> Fitted:

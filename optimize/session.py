@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import dspy
 
-from archehr.data.case import DataError
+from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
+from archehr.optimize.calls import calls_told
 from archehr.optimize.files import note_models, program_file, published
 from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised, optimize
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
-from archehr.optimize.progress import calls_told
+from archehr.optimize.scores import parse_weights, subtasks_of
 from archehr.program.batch import Interrupted
-from archehr.program.lm.cache import configure_cache
+from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
-from archehr.program.stages.registry import VIEWS, parse_stages, used_views
+from archehr.program.stages.registry import STAGES, VIEWS, parse_stages, used_views
+from archehr.program.stages.stage import Stage
 from archehr.program.types import StageName
 
 ALL_DEMOS = 10_000  # more than there are: as many as fit
@@ -39,19 +41,20 @@ def optimize_to_file(
 ) -> tuple[Optimised, ProgramFile]:
     """Optimise and write `out`, and to `publish` the copy without text of the data.
 
-    Replies are kept in `out`.work (or $ARCHEHR_CACHE), so that the same call after an interruption pays for none
-    twice. Raises DataError, and what an LM call may raise.
+    Replies are kept in the user's cache (archehr.program.lm.cache), so that the same call after an interruption pays
+    for none twice. Raises DataError, and what an LM call may raise.
     """
     check_target(out, "--out")
     if publish is not None:
         check_target(publish, "--publish")
         if publish.resolve() == out.resolve():
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
-    folder = Path(os.environ.get("ARCHEHR_CACHE") or out.with_name(out.name + ".work"))
+    options = labelled_part(options, data.cases, tell)
+    folder = cache_folder()
     configure_cache(folder)
 
     def progress(line: str) -> None:
-        note_models(folder / "models.json", lm, teacher_lm)  # as it goes, so that a kill forgets none
+        note_models(folder / MODELS, lm, teacher_lm)  # as it goes, so that a kill forgets none
         tell(line)
 
     answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
@@ -61,7 +64,7 @@ def optimize_to_file(
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
-        models = note_models(folder / "models.json", lm, teacher_lm)
+        models = note_models(folder / MODELS, lm, teacher_lm)
     file = program_file(optimised, options, data, lm, teacher_lm, models)
     save_program_file(file, out)
     if publish is not None:
@@ -115,6 +118,39 @@ def parse_candidates(text: str | None, stages: Sequence[StageName]) -> tuple[Vie
     except ValueError:
         raise DataError(f"--views {text}: name each view once") from None
     return named
+
+
+def labelled_part(options: Options, cases: Sequence[Case], tell: Callable[[str], None]) -> Options:
+    """`options` with the stages that some case can measure; what is left out, and why, is told case by case.
+
+    Raises DataError where no stage is left.
+    """
+    kept, lacking = [], []
+    for stage in (STAGES[name] for name in options.stages):
+        measured = [case for case in cases if stage.measures(case)]
+        if measured:
+            kept.append(stage.name)
+            for line in _left_out(stage, cases, measured):
+                tell(line)
+        elif stage.labels is None:
+            lacking.append(f"{stage.name} has no labels to learn from")
+        else:
+            lacking.append(f"{stage.name} needs {stage.labels.measured_field or stage.labels.field}")
+    if not kept:
+        raise DataError(f"no case holds the labels that any stage is optimised on: {'; '.join(lacking)}")
+    for line in lacking:
+        tell(f"{line}, which no case has; left as it is")
+    weights = {n: weight for n, weight in options.weights.items() if n in subtasks_of(kept)}
+    return replace(options, stages=tuple(kept), weights=weights or parse_weights(None, kept))
+
+
+def _left_out(stage: Stage, cases: Sequence[Case], measured: Sequence[Case]) -> Iterator[str]:
+    assert stage.labels is not None
+    field = stage.labels.measured_field or stage.labels.field
+    if without := [case.id for case in cases if case not in measured]:
+        yield f"{stage.name}: case {', '.join(without)} left out, without {field}"
+    if shown := [case.id for case in measured if not stage.has_gold(case)]:
+        yield f"{stage.name}: case {', '.join(shown)} scored but no demo, without {stage.labels.field}"
 
 
 def check_options(optimizer: str, stage: str) -> tuple[StageName, ...]:

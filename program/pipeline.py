@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
+from archehr.program import dspy_state
 from archehr.program.batch import in_threads
 from archehr.program.checking import Answer, check_answer
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.extractive.fitted.answerable import AnswerableModel
-from archehr.program.extractive.fitted.file import FittedFile, shipped
+from archehr.program.extractive.fitted.file import shipped
+from archehr.program.extractive.reformulate import ExtractiveReformulate
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
 from archehr.program.lm.ledger import at
 from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.stages.generate import Generate
 from archehr.program.stages.registry import STAGES, added_stages, held, possible_stages
 from archehr.program.stages.render import near, of_ids, render
 from archehr.program.stages.score_sentences import select_evidence
@@ -30,7 +33,7 @@ from archehr.program.types import Link, Notice, SentenceScore, StageName, Verdic
 QuestionSource = Literal["own", "given"]
 
 
-class GroundedQA(dspy.Module):
+class GroundedQA(dspy_state.Saved):
     """Case -> Prediction with question, scores, evidence, answer_sentences, answer, declined, links, given_links,
     notices.
 
@@ -70,18 +73,27 @@ class GroundedQA(dspy.Module):
         asked = frozenset(STAGES if stages is None else stages)
         return _Run(self, case, question, asked & possible_stages(case)).result()
 
+    async def aforward(
+        self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] | None = None
+    ) -> dspy.Prediction:
+        """`forward` on a thread that sees the caller's dspy.context: what `await program.acall(case=case)` runs."""
+        return await asyncio.to_thread(self.forward, case, question, stages)
 
-def extractive_program(settings: PipelineSettings | None = None, fitted: FittedFile | None = None) -> GroundedQA:
-    """The same program without an LM, by the models of `fitted` or the shipped ones. Views are ways of asking an LM, so
-    it has none but its own."""
-    base = settings or PRESETS["default"]
-    own = {"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1, "views": PRESETS["default"].views}
-    chosen = base.model_copy(update=own)
-    program = GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in held(chosen)})
-    if fitted is not None:
-        program.score, program.align = ExtractiveScoreSentences(fitted.evidence), ExtractiveAlign(fitted.alignment)
-        program.answerable = fitted.answerable
-    return program
+    def use_settings(self, settings: PipelineSettings) -> None:
+        """Work by other settings from now on, in every stage; views and checks that they ask for are made. Raises
+        DataError for a view that is not there."""
+        asks_lm, self.settings = self.asks_lm, settings
+        for stage in held(settings):
+            if not hasattr(self, stage.name):
+                made = stage.module if asks_lm else stage.twin
+                setattr(self, stage.name, made(settings) if made else None)
+            module = getattr(self, stage.name)
+            if hasattr(module, "settings"):
+                module.settings = settings
+            elif isinstance(module, ExtractiveReformulate):
+                setattr(self, stage.name, ExtractiveReformulate(settings.question_words))
+        if isinstance(self.generate, Generate):
+            self.generate.ask_by_settings()
 
 
 class _Run:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from archehr.data.case import DataError
 
@@ -14,10 +15,10 @@ class Temperatures(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    reformulate: float = 0.0
-    score: float = 0.0
-    generate: float = 0.1
-    align: float = 0.0
+    reformulate: float = Field(default=0.0, ge=0)
+    score: float = Field(default=0.0, ge=0)
+    generate: float = Field(default=0.1, ge=0)
+    align: float = Field(default=0.0, ge=0)
     sample: float = Field(default=0.7, ge=0, description="of every reply to a prompt after its first")
 
 
@@ -54,6 +55,36 @@ class PipelineSettings(BaseModel):
     window_chars: int = Field(default=24_000, ge=200, description="longer notes are read in windows of this size")
     window_overlap: int = Field(default=3, ge=0, description="sentences that neighbouring windows share")
 
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _one_for_all_stages(cls, value: Any) -> Any:
+        stages = [name for name in Temperatures.model_fields if name != "sample"]
+        return dict.fromkeys(stages, value) if isinstance(value, (int, float)) else value
+
+    def changed(self, changes: Mapping[str, Any]) -> PipelineSettings:
+        """These settings with some of them changed; a `cut` below `relaxed_cut` takes that down with it.
+
+        Raises DataError: one line that names the setting.
+
+        Example:
+            >>> PRESETS["default"].changed({"cut": 3}).relaxed_cut
+            3
+        """
+        values = {**dict(self), **changes}
+        try:
+            if "relaxed_cut" not in changes and isinstance(values["cut"], int):
+                values["relaxed_cut"] = min(values["cut"], self.relaxed_cut)
+            return PipelineSettings.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name, said = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+            known = (
+                f"; the settings are {', '.join(PipelineSettings.model_fields)}"
+                if first["type"] == "extra_forbidden"
+                else ""
+            )
+            raise DataError(f"settings {name}: {said}{known}" if name else f"settings: {said}") from None
+
     @property
     def votes(self) -> int:
         """How many replies a note is scored by."""
@@ -63,7 +94,7 @@ class PipelineSettings(BaseModel):
     def _each_view_once(self) -> PipelineSettings:
         names = [view.name for view in self.views]
         if len(set(names)) < len(names):
-            raise ValueError(f"views name one twice ({', '.join(names)}); give it more samples instead")
+            raise ValueError(f"views name one twice ({', '.join(names)}); name each once, with more samples instead")
         return self
 
     @model_validator(mode="after")

@@ -23,10 +23,11 @@ class Ran(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def _own_process_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_process_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No LM, key or cache of the developer's; the umask and DSPy's cache as they were."""
     for name in ("ARCHEHR_LM", "ARCHEHR_CACHE", "ARCHEHR_LOCAL_ONLY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     umask = os.umask(0o022)
     os.umask(umask)
     yield

@@ -10,7 +10,7 @@ from typing import Any
 
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.report import write_report

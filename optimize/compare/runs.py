@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -52,18 +52,19 @@ def compare_to_folder(
     keep_demo_cases: bool = False,
     resources: Resources | None = None,
     demo_cases: Sequence[Case] | None = None,
+    settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Comparison:
     """Compare `programs`, run in `out`/runs, and `run_folders`; write comparison.csv, .md and .html to `out`.
 
     A folder among `programs` is taken for a run folder: of `--runs DIR/*` the option takes only the first.
-    `demo_cases` fill the demos of published program files, `options` are those of run_cases. Raises DataError, and
-    what run_cases raises.
+    `demo_cases` fill the demos of published program files, `settings` replaces those that it names in every program,
+    `options` are those of run_cases. Raises DataError, and what run_cases raises.
     """
     _make_folder(out)
     finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
     run_folders = [*run_folders, *map(Path, finished)]
-    loaded = [load_program(name, None, demo_cases) for name in programs if name not in finished]
+    loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
     made = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
     runs = read_runs([*made, *run_folders])
     compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)

@@ -1,12 +1,16 @@
-"""DSPy's reply cache, kept in a folder of its own that only the user can read."""
+"""DSPy's reply cache: one for each user, in a folder that only they can read."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 from archehr.data.case import DataError
 
+SIZE_LIMIT = 2**30  # bytes; what was not read for longest goes first
+MODELS = "models.json"  # which model versions replied: optimize keeps them here, for cached replies name none
 _decided = False  # whether replies have a place of our choosing yet
 
 
@@ -18,6 +22,34 @@ def keep_replies_in_memory() -> None:
     if not _decided:
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
         _decided = True
+
+
+def cache_folder() -> Path:
+    """$ARCHEHR_CACHE, else `archehr` in $XDG_CACHE_HOME, which is ~/.cache unless it is set."""
+    if named := os.environ.get("ARCHEHR_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "archehr"
+
+
+def cache_size(folder: Path) -> int:
+    """Bytes of the replies in `folder`."""
+    return sum(path.stat().st_size for shard in _shards(folder) for path in shard.rglob("*") if path.is_file())
+
+
+def clear_cache(folder: Path) -> None:
+    """Remove the replies in `folder` and nothing else that is there. Raises DataError."""
+    try:
+        for shard in _shards(folder):
+            shutil.rmtree(shard)
+        (folder / MODELS).unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be emptied ({error.strerror}); mend its permissions") from None
+
+
+def _shards(folder: Path) -> list[Path]:
+    """The folders of numbers in which DSPy keeps replies."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return [p for p in found if re.fullmatch(r"\d{3}", p.name) and (p / "cache.db").exists()]
 
 
 def configure_cache(folder: Path) -> None:
@@ -36,7 +68,11 @@ def configure_cache(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         dspy.configure_cache(
-            enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=str(folder), restrict_pickle=True
+            enable_disk_cache=True,
+            enable_memory_cache=True,
+            disk_cache_dir=str(folder),
+            disk_size_limit_bytes=SIZE_LIMIT,
+            restrict_pickle=True,
         )
     except (OSError, sqlite3.Error) as exc:
         why = getattr(exc, "strerror", None) or exc

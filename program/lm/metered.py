@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +60,7 @@ class MeteredEngine:
         did not make it."""
         if self.asked is None:
             raise TypeError("only an LM of make_lm can be saved with a program")
-        return self.asked.model_dump(mode="json", by_alias=True, exclude={"api_key"})
+        return self.asked.model_dump(mode="json", by_alias=True, exclude={"api_key"}, exclude_defaults=True)
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> MeteredEngine:
@@ -87,6 +87,10 @@ class MeteredEngine:
         if self._on_reply is not None:
             self._on_reply(whole, response)
         return response
+
+    def stream(self, request: lm15.Request) -> Iterator[Any]:
+        """The same reply in one piece, as dspy.streamify listens to it: none is shown before it is checked."""
+        yield from lm15.response_to_events(self.complete(request))
 
     def _in_a_form_it_takes(self, whole: lm15.Request, attempt: int) -> tuple[lm15.Response, Form]:
         """The reply to the fullest form of the request that is not refused; where none is taken, the first refusal."""

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import dspy
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_serializer
+from pydantic import BaseModel, ConfigDict, ValidationError, field_serializer
 
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import case_sha256
 from archehr.data.files import write_private
+from archehr.program import dspy_state
 from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.extractive.fitted.file import KIND, SHIPPED, FittedFile, check_fitted, shipped
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
-from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.extractive_program import extractive_program
+from archehr.program.pipeline import GroundedQA
+from archehr.program.prompts.of_dspy import is_of_dspy, saved_by_dspy
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.settings import PRESETS, PipelineSettings
+from archehr.program.signature_hash import PIPELINE_NAMES, fits, signature_hash
 from archehr.program.stages.adapter import ADAPTER_NAME
-from archehr.program.stages.generate import Generate
-from archehr.program.stages.registry import PIPELINE, PROMPTED, STAGES, prompted
+from archehr.program.stages.registry import PROMPTED, STAGES, prompted
 from archehr.program.stages.stage import has_prompt, predictor
 from archehr.program.types import StageName
 
 FORMAT = 1
 PROMPTS = Path(__file__).parent
-# Version 0.1 hashed the texts and the module paths of the types as well: its hash, and today's of the same fields.
-_HASHES_OF_0_1 = {
-    "9d416b4b1566d7c9742d9cbd27aa81fde6fff5d916e29f864d3cd04cb3af2820":
-    "2f88931f4398080b23fc692d2d105cdc4af6603d23806cb170fc8db4daa10332",
-}  # fmt: skip
-PIPELINE_NAMES = tuple(stage.name for stage in PIPELINE)
 BUILT_IN = ("default", "zero_shot", "handwritten", *SHIPPED)
 
 
@@ -67,34 +63,52 @@ class ProgramFile(BaseModel):
 
 
 def load_program(
-    name: str | Path, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
+    name: str | Path,
+    settings: PipelineSettings | Mapping[str, Any] | None = None,
+    demo_cases: Sequence[Case] | None = None,
 ) -> GroundedQA:
     """A built-in program (`default`, `zero_shot`, `handwritten`, `extractive`, `extractive-dev`), or the one in a
-    program file, of prompts or of fitted models.
+    program file, of prompts or of fitted models, or in JSON that dspy.Module.save wrote (without its LM: a program
+    asks the LM that it is run with).
 
     `zero_shot` sends the signatures' own instructions, `default` has three demos for Reformulate too, `handwritten` is
     the published system's wording with the same demos, and the extractive ones ask no LM.
 
-    `settings` replaces the file's own; `demo_cases` fill the demos of a published file. The result carries
-    `.provenance` and `.name`. Raises DataError for a file that is missing, not a program file, of another format, or
-    made for other signatures or features.
+    `settings` replaces the program's own, as a mapping those that it names; `demo_cases` fill the demos of a
+    published file, which are left out without them. The result carries `.name`, `.provenance` and `.notes`, what the
+    user should be told. Raises DataError for a setting that will not do, and for a file that is missing, no program,
+    of another format, or made for other signatures or features.
+
+    Example:
+        >>> load_program("zero_shot", {"cut": 7})
+        Traceback (most recent call last):
+        archehr.data.case.DataError: settings cut: Input should be less than or equal to 5
     """
+    notes: list[str] = []
+    whole = settings if isinstance(settings, PipelineSettings) else None
+    path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
     if str(name) == "default":
-        program, provenance = _default(settings or PRESETS["default"])
+        program, provenance = _default(whole or PRESETS["default"])
     elif str(name) == "zero_shot":
-        program, provenance = GroundedQA(settings or PRESETS["default"]), Provenance(made_by="built in")
+        program, provenance = GroundedQA(whole or PRESETS["default"]), Provenance(made_by="built in")
+    elif str(name) not in SHIPPED and is_of_dspy(raw := _read_json(path)):
+        program, provenance = saved_by_dspy(raw, path, whole), Provenance(made_by="dspy.Module.save")
     else:
-        path = PROMPTS / f"{name}.json" if str(name) in BUILT_IN else Path(name)
-        file = shipped(str(name)) if str(name) in SHIPPED else read_any_program(path)
+        file = shipped(str(name)) if str(name) in SHIPPED else _checked(raw, path)
+        if isinstance(file, ProgramFile) and demo_cases is None and (left_out := _by_case(file)):
+            file, demo_cases = _without_demos_by_case(file), ()
+            notes.append(f"{path}: run without its {left_out} demos of the data, which --demos-from DATA brings back")
         provenance = Provenance.model_validate(file.provenance)
         try:
             if isinstance(file, FittedFile):
-                program = extractive_program(settings, file)
+                program = extractive_program(whole, file)
             else:
-                program = to_program(file, settings, demo_cases)
+                program = to_program(file, whole, demo_cases)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
-    program.name, program.provenance = str(name), provenance
+    if settings is not None and not isinstance(settings, PipelineSettings):
+        program.use_settings(program.settings.changed(settings))
+    program.name, program.provenance, program.notes = str(name), provenance, notes
     return program
 
 
@@ -109,18 +123,7 @@ def _default(settings: PipelineSettings) -> tuple[GroundedQA, Provenance]:
 def read_any_program(path: Path) -> ProgramFile | FittedFile:
     """Parse and check a program file; its field `kind` says which of the two it is. Raises DataError with the reason
     and the remedy."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        built_in = ", ".join(BUILT_IN)
-        raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
-    except (ValueError, RecursionError):
-        raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
-    if isinstance(raw, dict) and raw.get("kind") == KIND:
-        return check_fitted(raw, path)
-    return _check_prompts(raw, path)
+    return _checked(_read_json(path), path)
 
 
 def read_program_file(path: Path) -> ProgramFile:
@@ -129,6 +132,24 @@ def read_program_file(path: Path) -> ProgramFile:
     if isinstance(file, FittedFile):
         raise DataError(f"{path}: an extractive program, which has no prompts")
     return file
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        built_in = ", ".join(BUILT_IN)
+        raise DataError(f"{path}: no such program; name {built_in} or a file written by archehr optimize") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{path}: not JSON text; a program file is JSON written by archehr optimize") from None
+
+
+def _checked(raw: Any, path: Path) -> ProgramFile | FittedFile:
+    if isinstance(raw, dict) and raw.get("kind") == KIND:
+        return check_fitted(raw, path)
+    return _check_prompts(raw, path)
 
 
 def _check_prompts(raw: Any, path: Path) -> ProgramFile:
@@ -148,8 +169,7 @@ def _check_prompts(raw: Any, path: Path) -> ProgramFile:
         raise DataError(
             f"{path}: made for adapter {file.adapter[:40]}, this version sends {ADAPTER_NAME}; compile again"
         )
-    made_for = _HASHES_OF_0_1.get(file.signature_hash, file.signature_hash)
-    if made_for != signature_hash(file.stages):
+    if not fits(file.signature_hash, file.stages):
         raise DataError(
             f"{path}: made for other signatures than this version's (hash {file.signature_hash[:12]}, here "
             f"{signature_hash(file.stages)[:12]}); its prompts would not fit, so compile the program again"
@@ -167,11 +187,24 @@ def to_program(
         if getattr(program, stage, None) is None:  # a view that these settings do not use
             continue
         demos = [_filled(stage, demo, demo_cases) for demo in state.demos]
-        restored = {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
-        predictor(getattr(program, stage), stage).load_state(restored)
-    if isinstance(program.generate, Generate):
-        program.generate.ask_to_decline()
+        predictor(getattr(program, stage), stage).load_state(
+            {"traces": [], "train": [], "lm": None, "signature": state.signature, "demos": demos}
+        )
+    program.use_settings(program.settings)
     return program
+
+
+def _by_case(file: ProgramFile) -> int:
+    return sum("from_case" in demo for state in file.stages.values() for demo in state.demos)
+
+
+def _without_demos_by_case(file: ProgramFile) -> ProgramFile:
+    """A published file without the demos that only its data could fill."""
+    kept = {
+        stage: state.model_copy(update={"demos": [d for d in state.demos if "from_case" not in d]})
+        for stage, state in file.stages.items()
+    }
+    return file.model_copy(update={"stages": kept})
 
 
 def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None) -> dict[str, Any]:
@@ -218,7 +251,7 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
     """The program file of a module with LM stages. Raises DataError where no stage asks an LM."""
     stages: dict[StageName, StageState] = {}
     for stage in prompted(program):
-        state = predictor(getattr(program, stage), stage).dump_state()
+        state = dspy_state.dump_prompt(predictor(getattr(program, stage), stage))
         stages[stage] = StageState(signature=state["signature"], demos=state["demos"])
     if not stages:
         raise DataError("the program has no prompts: it runs without an LM")
@@ -230,69 +263,17 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
     )
 
 
+def save_program(program: GroundedQA, path: str | Path) -> None:
+    """Write a program file that `load_program`, `archehr run --program` and `GroundedQA().load` read; 0600, for demos
+    hold note text. An LM set on it is left out. Raises DataError."""
+    save_program_file(to_file(program, getattr(program, "provenance", None)), Path(path))
+
+
 def save_program_file(file: ProgramFile | FittedFile, path: Path) -> None:
     """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
     if isinstance(file, FittedFile):
         return write_private(path, file.as_text())
     return write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
-
-
-def signature_hash(stages: Iterable[StageName] = PIPELINE_NAMES) -> str:
-    """sha256 of the names, order and JSON schemas of the fields of these stages' signatures in the code.
-
-    A file's own texts replace the code's, so these do not count; but DSPy restores them by position, and a file made
-    for other fields would load without a word and send prompts nobody wrote (notes/dspy-3.4.md, section 9).
-    """
-    described = {stage: _fields(PROMPTED[stage].signature) for stage in stages}
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
-
-
-def _fields(signature: type[dspy.Signature]) -> list[list[Any]]:
-    sides = {"in": signature.input_fields, "out": signature.output_fields}
-    return [
-        [side, name, _shape(TypeAdapter(field.annotation).json_schema())]
-        for side, fields in sides.items()
-        for name, field in fields.items()
-    ]
-
-
-def _shape(schema: Any) -> Any:
-    """A JSON schema without the words for people in it."""
-    if isinstance(schema, list):
-        return [_shape(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: {key: _shape(part) for key, part in value.items()} if name in ("properties", "$defs") else _shape(value)
-        for name, value in schema.items()
-        if name not in ("title", "description")
-    }
-
-
-def evidence_prompts(program: GroundedQA) -> str:
-    """sha256 of what decides which scores an LM gives: the views that the program uses, their prompts and demos."""
-    file = to_file(program).model_dump(mode="json")["stages"]
-    used = {view.name: [view.samples, file[view.name]] for view in program.settings.views}
-    return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
-
-
-def cut_of_another(program: GroundedQA, lm: dspy.BaseLM | None) -> str | None:
-    """What to tell the user where the program's cut was fitted to another LM or to other prompts, else None."""
-    fitted = program.provenance.cut_fitted_to if hasattr(program, "provenance") else None
-    if fitted is None or not program.asks_lm:
-        return None
-    first = program.settings.views[0].name
-    lm = predictor(getattr(program, first)).lm or lm
-    if lm is None:
-        return None
-    other = [f"{fitted['lm']}, not {lm.model}"] if fitted["lm"] != lm.model else []
-    other += ["other prompts or demos"] if fitted["prompts"] != evidence_prompts(program) else []
-    if not other:
-        return None
-    return (
-        f"the cut of {program.name} was fitted to {' and '.join(other)}: it may take too much or too little as "
-        "evidence; fit it anew with archehr optimize"
-    )
 
 
 def program_hash(program: GroundedQA) -> str:

@@ -45,6 +45,7 @@ def show_program(
     sources = program.provenance.demo_case_ids
     facts = {k: v for k, v in program.provenance.told().items() if k not in ("demo_case_ids", "case_sha256")}
     parts = [f"program {name}", f"  settings: {_settings(program)}", *_lines(facts)]
+    parts += [f"  {note}" for note in program.notes]
     for s, messages in shown.items():
         parts.append(f"\n{'=' * 20} {s} {'=' * 20}")
         for number, message in enumerate(messages):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -15,15 +14,16 @@ from typing import Any
 from archehr.data.case import Case
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
-from archehr.data.submission import read_submission, write_submission
+from archehr.data.submission import read_submission, submission_entries, write_submission
 from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
-from archehr.program.lm.cache import configure_cache
+from archehr.program.lm.cache import cache_folder, configure_cache
 from archehr.program.lm.ledger import booked_apart
 from archehr.program.lm.wire.errors import LMGone, watching_outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
-from archehr.program.prompts.program_file import cut_of_another, save_program_file, stored_form
+from archehr.program.prompts.fitted_cut import cut_of_another
+from archehr.program.prompts.program_file import save_program_file, stored_form
 from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.job import Job, RunStopped
@@ -47,7 +47,8 @@ CREDENTIALED = (
 @dataclass(slots=True)
 class RunResult:
     """What `run_cases` did. `records` are those of `cases`, the ones asked for, in their order; `files` maps a subtask
-    to its submission, which, like `scores` and `exports`, is of all finished cases of the folder."""
+    to its submission, which, like `scores` and `exports`, is of all finished cases of the folder. `scores` is what
+    scores.json holds, filled without a folder too where cases have gold."""
 
     records: list[CaseRecord]
     manifest: Manifest
@@ -105,7 +106,7 @@ def run_cases(
     program, other_lm = with_lms(program, lm)
     job = Job(program, other_lm, question, tuple(STAGES) if stages is None else tuple(stages))
     job.check(data.cases)
-    for line in job.skipped(data.cases):
+    for line in (*getattr(program, "notes", ()), *job.skipped(data.cases)):
         tell(line)
     if (line := cut_of_another(program, other_lm)) is not None:
         tell(line)
@@ -125,7 +126,12 @@ def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRec
         done[record.case_id] = record
         on_case(record)
     manifest = Manifest.after(identity, done.values(), [Session.of(started, job.ledger)])
-    return RunResult([done[c.id] for c in data.cases], manifest, cases=tuple(data.cases))
+    records = [done[c.id] for c in data.cases]
+    scores = {}
+    if any(c.gold for c in data.cases):
+        made = {n: submission_entries(n, predictions) for n, predictions in submissions(records).items()}
+        scores = score_run(made, data.cases)
+    return RunResult(records, manifest, scores=scores, cases=tuple(data.cases))
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,9 @@ def _in_folder(job: Job, data: Dataset, call: _Call) -> RunResult:
             raise RunStopped(error, kept, len(data.cases), job.was_answered()) from error
         finally:
             keep_manifest()
+        hits = job.ledger.totals()["cache_hits"] if call.fresh and job.ledger is not None else 0
+        if hits:
+            call.tell(f"{hits} replies are from the cache, of the same prompts; archehr cache --clear empties it")
         return _finished(data, folder, len(data.cases) - len(left), call)
 
 
@@ -194,7 +203,7 @@ def _finished(data: Dataset, folder: RunFolder, resumed: int, call: _Call) -> Ru
 def _prepare(job: Job, identity: Identity, folder: RunFolder, tell: Callable[[str], None]) -> None:
     """What stands in a folder before its first case, and what the user is told of it."""
     if job.lms:
-        configure_cache(_cache_folder(folder.path))
+        configure_cache(cache_folder())
     if (file := stored_form(job.program)) is not None:  # stays with its answers: files change and names repeat
         save_program_file(file, folder.path / PROGRAM)
     for line in folder.notices:
@@ -226,7 +235,3 @@ def _identity(job: Job, data: Dataset) -> Identity:
 
 def _is_sample(sha256: str) -> bool:
     return sha256 in {data_sha256(read_cases(shipped_sample(name))) for name in ("dev", "test")}
-
-
-def _cache_folder(out: Path) -> Path:
-    return Path(os.environ["ARCHEHR_CACHE"]) if os.environ.get("ARCHEHR_CACHE") else out / "cache"

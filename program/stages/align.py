@@ -109,8 +109,12 @@ def check_links(raw: Sequence[Link], answer_ids: Sequence[str], note_ids: Sequen
 
 
 def _present(case: Case) -> bool:
+    return bool(case.clinician_question) and _measured(case)
+
+
+def _measured(case: Case) -> bool:
     gold = case.gold
-    if gold is None or not case.clinician_question or not case.sentences or not case.answer_sentences:
+    if gold is None or not case.sentences or not case.answer_sentences:
         return False
     return {s.id for s in gold.answer_sentences if s.citations is not None} == {a.id for a in case.answer_sentences}
 
@@ -170,5 +174,7 @@ STAGE = Stage(
         threshold=GOOD_ENOUGH[4],
         feedback=_feedback,
         arrange=_empty_and_rich_first,
+        measured=_measured,
+        measured_field="citations of every answer sentence",
     ),
 )

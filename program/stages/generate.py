@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,12 +49,16 @@ class Generate(dspy.Module):
         super().__init__()
         self.settings = settings
         self.predict = dspy.Predict(GenerateSignature)
-        self.ask_to_decline()
+        self.ask_by_settings()
 
-    def ask_to_decline(self) -> None:
-        """Have the prompt ask for NOT_ANSWERED as the settings say, whatever file its instructions are from."""
-        signature = self.predict.signature
-        self.predict.signature = signature.with_instructions(with_rule(signature.instructions, self.settings.abstain))
+    def ask_by_settings(self) -> None:
+        """Have the prompt ask for NOT_ANSWERED, and for as many words, as the settings say, whatever file its texts are
+        from."""
+        signature, words = self.predict.signature, self.settings.answer_words
+        texts = with_rule(signature.instructions, self.settings.abstain)
+        described = signature.output_fields["answer_sentences"].json_schema_extra["desc"]
+        signature = signature.with_instructions(_with_limit(texts, words))
+        self.predict.signature = signature.with_updated_fields("answer_sentences", desc=_with_limit(described, words))
 
     def forward(
         self, question: str, evidence: Sequence[Sentence], note: str, refused: str | None = None
@@ -85,6 +90,10 @@ class Generate(dspy.Module):
         return check_answer(prediction.answer_sentences or [], self.settings)
 
 
+def _with_limit(text: str, words: int) -> str:
+    return re.sub(r"(?<=\bat most )\d+(?= words\b)", str(words), text, flags=re.IGNORECASE)
+
+
 def check_answer(raw: Sequence[str], settings: PipelineSettings) -> Checked[list[str]]:
     """The rule: no empty sentence, at least one word, at most `answer_words` by the soft cut. If the program may
     abstain, the declining sentence stands alone and as NOT_ANSWERED; beside an answer it goes."""
@@ -110,6 +119,10 @@ def _present(case: Case) -> bool:
     gold = case.gold
     asked = gold is not None and bool(case.clinician_question) and bool(case.sentences)
     return asked and gold is not None and bool(gold.essential) and bool(gold.answer) and bool(case.answer_sentences)
+
+
+def _measured(case: Case) -> bool:
+    return case.gold is not None and bool(case.gold.answer) and bool(case.sentences)
 
 
 def _arguments(case: Case) -> dict[str, Any]:
@@ -149,5 +162,7 @@ STAGE = Stage(
         metric="mean of BLEU, ROUGE-Lsum and SARI with the clinician's answer",
         threshold=GOOD_ENOUGH[3],
         feedback=_feedback,
+        measured=_measured,
+        measured_field="a clinician's answer",
     ),
 )

@@ -22,10 +22,11 @@ class Labels:
     """What makes a stage teachable and measurable alone, every input taken from the gold of the stages before it.
 
     `present` says whether a case holds its inputs and outputs in full (labelled in part is not labelled), and `field`
-    names what is missing where not. `arguments` is what the module is called with, `demo` the case as a demo. `score`
-    (0-1) is described by `metric`; a teacher's answer of at least `threshold` becomes a demo. `feedback` says in words
-    what an answer did wrong. `arrange` puts demos in the order in which they are worth showing, given how many will
-    be.
+    names what is missing where not. `measured` and `measured_field` say the same of a case that can only be measured,
+    on what the program's own stages before it gave (None: as `present`). `arguments` is what the module is called
+    with, `demo` the case as a demo. `score` (0-1) is described by `metric`; a teacher's answer of at least `threshold`
+    becomes a demo. `feedback` says in words what an answer did wrong. `arrange` puts demos in the order in which they
+    are worth showing, given how many will be.
     """
 
     present: Callable[[Case], bool]
@@ -37,6 +38,8 @@ class Labels:
     threshold: float
     feedback: Callable[[dspy.Prediction, Case, PipelineSettings], str]
     arrange: Callable[[Sequence[Fields], int], Sequence[Fields]] = lambda demos, most: demos
+    measured: Callable[[Case], bool] | None = None
+    measured_field: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,10 @@ class Stage:
     def has_gold(self, case: Case) -> bool:
         """Whether the case can teach and measure this stage."""
         return self.labels is not None and self.labels.present(case)
+
+    def measures(self, case: Case) -> bool:
+        """Whether an answer of the whole chain to the case can be scored for this stage."""
+        return self.labels is not None and (self.labels.measured or self.labels.present)(case)
 
     def taught(self) -> Labels:
         """The stage's labels. Raises DataError for a stage that has none."""

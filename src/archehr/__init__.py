@@ -9,23 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archehr.data.dataset import read_cases
+    from archehr.data.notes import case_of
     from archehr.metrics.feedback import metric
     from archehr.program.lm import make_lm
     from archehr.program.pipeline import GroundedQA
-    from archehr.program.prompts.program_file import load_program
+    from archehr.program.prompts.program_file import load_program, save_program
     from archehr.program.run.export import to_frame
     from archehr.program.run.run import run_cases
 
 __version__ = "0.2.0.dev0"
-__all__ = ["GroundedQA", "load_program", "make_lm", "metric", "read_cases", "run_cases", "to_frame"]
+__all__ = [
+    "GroundedQA",
+    "case_of",
+    "load_program",
+    "make_lm",
+    "metric",
+    "read_cases",
+    "run_cases",
+    "save_program",
+    "to_frame",
+]
 
 _HOMES = {
     "GroundedQA": "archehr.program.pipeline",
+    "case_of": "archehr.data.notes",
     "load_program": "archehr.program.prompts.program_file",
     "make_lm": "archehr.program.lm",
     "metric": "archehr.metrics.feedback",
     "read_cases": "archehr.data.dataset",
     "run_cases": "archehr.program.run.run",
+    "save_program": "archehr.program.prompts.program_file",
     "to_frame": "archehr.program.run.export",
 }
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from archehr.data.case import Case, Relevance
 from archehr.data.dataset import Dataset, case_sha256, read_dataset
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PRESETS
 from archehr.review.agreement import agreement

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from archehr.data.case import DataError
 from archehr.data.dataset import read_cases
-from archehr.data.notes import read_note
+from archehr.data.notes import case_of
 from archehr.data.splitter import split_note
 
 
@@ -79,7 +79,7 @@ def test_a_note_in_another_encoding(tmp_path: Path, encoding: str, told: int) ->
     (tmp_path / "note.txt").write_bytes(text.encode(encoding))
     (tmp_path / "message.txt").write_bytes("Why the café?".encode(encoding))
     notes: list[str] = []
-    case = read_note(tmp_path / "note.txt", str(tmp_path / "message.txt"), notes=notes)
+    case = case_of(tmp_path / "note.txt", str(tmp_path / "message.txt"), notes=notes)
     assert (case.note, case.narrative) == (text, "Why the café?")
     assert len(notes) == 2 * told and all("Windows-1252" in line and "café" not in line for line in notes)
 
@@ -88,12 +88,12 @@ def test_a_note_in_another_encoding(tmp_path: Path, encoding: str, told: int) ->
 def test_what_is_no_text_is_refused(tmp_path: Path, raw: bytes) -> None:
     (tmp_path / "note.txt").write_bytes(raw)
     with pytest.raises(DataError, match=r"UTF-8|an image"):
-        read_note(tmp_path / "note.txt", "Why?")
+        case_of(tmp_path / "note.txt", "Why?")
 
 
 def test_offsets_are_of_the_files_own_text(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_bytes(b"\xef\xbb\xbfHe fell.\r\n\r\nHe  was seen\r\nat home.")
-    case = read_note(tmp_path / "note.txt", "Why?")
+    case = case_of(tmp_path / "note.txt", "Why?")
     assert case.note is not None
     assert [case.note[s.start : s.end] for s in case.sentences] == ["He fell.", "He  was seen\r\nat home."]
 
@@ -103,7 +103,7 @@ def test_a_case_of_a_note_and_a_message(tmp_path: Path) -> None:
     note.write_text("He had fever. He got better.")
     (tmp_path / "message.txt").write_text("Why fever?")
     for message in ("Why fever?", str(tmp_path / "message.txt")):
-        case = read_note(note, message)
+        case = case_of(note, message)
         assert (case.narrative, len(case.sentences), case.clinician_question) == ("Why fever?", 2, None)
 
 
@@ -119,4 +119,4 @@ def test_a_case_of_a_note_and_a_message(tmp_path: Path) -> None:
 def test_what_cannot_be_asked_gets_one_line(tmp_path: Path, content: bytes, message: str, told: str) -> None:
     (tmp_path / "note.txt").write_bytes(content)
     with pytest.raises(DataError, match=told):
-        read_note(tmp_path / "note.txt", message)
+        case_of(tmp_path / "note.txt", message)

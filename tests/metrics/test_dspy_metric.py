@@ -10,7 +10,7 @@ import pytest
 import archehr
 from archehr.data.case import Case, DataError
 from archehr.metrics.score import score_submission
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.run.records import CaseRecord, submissions
 from archehr.program.types import Notice
 

@@ -21,7 +21,7 @@ from archehr.data.case import Case, Sentence
 from archehr.data.dataset import Dataset
 from archehr.optimize.compare.compare import compare
 from archehr.optimize.compare.html import write_page
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.run.html import BASE
 from archehr.program.run.report.looks import NOTICES
 from archehr.program.run.run import run_cases

@@ -6,6 +6,7 @@ import json
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from archehr.optimize.session import check_options, optimize_to_file
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.lm import Budget, BudgetExceeded
 from archehr.program.lm.backend import prompt_parts
+from archehr.program.lm.cache import cache_folder
 from archehr.program.prompts.program_file import ProgramFile, load_program, predictor, read_program_file
 from archehr.program.stages.registry import STAGES
 from tests.scripted_stages import PROPOSAL, asked_case, demo_cases, gold_lm, stage_of
@@ -53,7 +55,7 @@ def test_every_optimizer_writes_a_program_that_loads(optimizer: str, tmp_path: P
     found, file = optimised(out, optimizer, stages=("score", "align"))
     program = load_program(out)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "p.json.work").stat().st_mode) == 0o700
+    assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
     assert set(file.stages) == set(STAGES)  # none frozen away by a compilation
     assert file.provenance.optimizer == optimizer
     assert file.provenance.model_version == ["fake/lm"]
@@ -107,10 +109,14 @@ def test_two_runs_with_one_seed_write_the_same_file(optimizer: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("optimizer", ["bootstrap", "mipro"])
-def test_a_stopped_optimisation_resumes_and_pays_for_nothing_twice(optimizer: str, tmp_path: Path) -> None:
+def test_a_stopped_optimisation_resumes_and_pays_for_nothing_twice(
+    optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = {"stages": ("align",)}
     whole = gold_lm(FEW, cache=True)
+    monkeypatch.setenv("ARCHEHR_CACHE", str(tmp_path / "first"))
     optimised(tmp_path / "whole.json", optimizer, whole, **chosen)
+    monkeypatch.setenv("ARCHEHR_CACHE", str(tmp_path / "second"))
     out = tmp_path / "p.json"
     first = gold_lm(FEW, cache=True, budget=Budget(max_calls=15))
     with pytest.raises(BudgetExceeded):
@@ -198,8 +204,46 @@ def test_a_program_file_of_other_signatures_is_refused(tmp_path: Path) -> None:
 
 def test_unlabelled_data_is_one_line(tmp_path: Path) -> None:
     bare = [Case(c.id, c.narrative) for c in FEW]
-    with pytest.raises(DataError, match="no case holds the labels"):
+    with pytest.raises(DataError, match=r"no case holds the labels .*: reformulate needs a clinician_question; score"):
         optimised(tmp_path / "p.json", cases=bare)
+
+
+def without_question(case: Case) -> Case:
+    return replace(case, clinician_question=None)
+
+
+@pytest.mark.parametrize("optimizer", ["labeled", "random", "bootstrap", "gepa"])
+def test_the_cut_is_fitted_where_no_case_has_a_question(optimizer: str, tmp_path: Path) -> None:
+    cases = [without_question(case) for case in FEW]
+    told: list[str] = []
+    lm = gold_lm(FEW, cache=True)
+    options = Options(optimizer, stages=("score",), weights={2: 1.0}, **SMALL)
+    found, file = optimize_to_file(options, Dataset(tuple(cases)), lm, lm, tmp_path / "p.json", tell=told.append)
+    assert (file.settings.cut, file.settings.relaxed_cut) == (5, 5)  # the key's essential sentences are its 5s
+    assert found.intervals("out_of_sample")[2][1].value == 100
+    assert file.stages["score"].demos == []
+    assert "score: case 1, 2, 3, 4, 5, 6 scored but no demo, without a clinician_question and a label" in told[0]
+
+
+def test_all_stages_take_what_is_labelled_and_say_what_is_not(tmp_path: Path) -> None:
+    """One case without a question, one without a label of every sentence, and no citations at all."""
+    cases = [replace(c, answer_sentences=(), gold=replace(c.gold, answer_sentences=())) for c in FEW if c.gold]
+    cases[0] = without_question(cases[0])
+    half = dict(list((cases[1].gold.relevance or {}).items())[1:])  # type: ignore[union-attr]
+    cases[1] = replace(cases[1], gold=replace(cases[1].gold, relevance=half))  # type: ignore[type-var]
+    told: list[str] = []
+    lm = gold_lm(FEW, lambda stage, case, reply: reply, cache=True)
+    options = Options("labeled", weights={2: 1.0, 4: 1.0}, **SMALL)
+    _, file = optimize_to_file(options, Dataset(tuple(cases)), lm, lm, tmp_path / "p.json", tell=told.append)
+    assert file.provenance.options is not None
+    assert file.provenance.options["stages"] == ["reformulate", "score", "generate"]
+    assert file.provenance.options["weights"] == {"2": 1.0}
+    assert "reformulate: case 1 left out, without a clinician_question" in told
+    assert "score: case 2 left out, without a label of every note sentence" in told
+    assert any(line.startswith("align needs citations of every answer sentence, which no case has") for line in told)
+    assert any(line.startswith("score: case 1 scored but no demo") for line in told)
+    sources = file.provenance.demo_case_ids
+    assert sources["score"] and not any(" 1 (" in s or " 2 (" in s for s in sources["score"])
 
 
 def test_weights_and_stages() -> None:
@@ -230,8 +274,9 @@ def test_a_published_program_holds_no_text_of_the_data_and_fills_from_it(tmp_pat
     said = set().union(*(grams("\n".join([c.narrative, *(s.text for s in c.sentences)])) for c in FEW))
     assert grams(out.read_text()) & said
     assert not grams(public.read_text()) & said
-    with pytest.raises(DataError, match="--demos-from"):
-        load_program(public)
+    bare = load_program(public)
+    assert all("--demos-from DATA" in note for note in bare.notes) and len(bare.notes) == 1
+    assert not bare.score.predict.demos
     filled, own = load_program(public, demo_cases=FEW), load_program(out)
     for stage in STAGES:
         assert predictor(getattr(filled, stage)).demos == predictor(getattr(own, stage)).demos

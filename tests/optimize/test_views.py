@@ -13,7 +13,8 @@ from archehr.data.dataset import read_cases
 from archehr.optimize.report import report
 from archehr.optimize.session import ALL_DEMOS, parse_candidates, parse_demos
 from archehr.optimize.views import best_mixtures, best_of, voted_by
-from archehr.program.prompts.program_file import cut_of_another, load_program
+from archehr.program.prompts.fitted_cut import cut_of_another
+from archehr.program.prompts.program_file import load_program
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
 from archehr.program.types import AgreedScore

@@ -17,7 +17,8 @@ from archehr.data.splitter import split_note
 from archehr.data.submission import read_submission, validate_submission
 from archehr.optimize.students.answerable import fit_answerable
 from archehr.program.declining import NOT_ANSWERED, RULE
-from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.extractive_program import extractive_program
+from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, save_program_file, to_file
 from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord

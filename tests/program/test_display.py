@@ -13,7 +13,7 @@ from rich.console import Console
 from archehr.data.case import Case, Sentence
 from archehr.data.dataset import read_cases
 from archehr.program.declining import NOT_ANSWERED
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.prompts.program_file import load_program
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases

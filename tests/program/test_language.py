@@ -10,8 +10,9 @@ import pytest
 from archehr.data.case import Case
 from archehr.data.dataset import read_cases
 from archehr.data.splitter import split_note
+from archehr.program.extractive_program import extractive_program
 from archehr.program.language import other_language
-from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.pipeline import GroundedQA
 from tests.data.note_shapes import SHAPES
 from tests.fake_lm import asked, fake_lm
 from tests.stub_server import answer_stage

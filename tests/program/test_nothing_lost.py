@@ -210,6 +210,7 @@ def test_a_file_that_cannot_grow_ends_a_run_in_one_line(tmp_path: Path, lm: str,
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
+        env={**os.environ, "ARCHEHR_CACHE": str(tmp_path / "cache")},
     )
     assert ran.returncode == 2 and ran.stdout == ""
     (line,) = ran.stderr.splitlines()

@@ -17,7 +17,8 @@ from archehr.data.dataset import read_cases
 from archehr.data.submission import validate_submission
 from archehr.program.extractive.align import ExtractiveAlign
 from archehr.program.extractive.generate import ExtractiveGenerate
-from archehr.program.pipeline import GroundedQA, extractive_program, own_answer_sentences
+from archehr.program.extractive_program import extractive_program
+from archehr.program.pipeline import GroundedQA, own_answer_sentences
 from archehr.program.run.records import CaseRecord, submissions
 from archehr.program.settings import PRESETS
 from tests.benchmarks.fuzz import fuzz

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from archehr.data.case import DataError
 from archehr.data.dataset import read_cases
-from archehr.program.pipeline import GroundedQA, extractive_program
+from archehr.program.extractive_program import extractive_program
+from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import load_program, program_hash, save_program_file, to_file
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PRESETS, PipelineSettings, ViewUse, parse_views

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from archehr.data.dataset import read_cases, read_dataset
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PRESETS
 from archehr.review.export.official import official_xml

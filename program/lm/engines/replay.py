@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from itertools import takewhile
@@ -62,7 +63,11 @@ class Recorder:
 
 def backend(asked: LMSettings) -> Backend:
     """The engine that answers from the recording named."""
-    return in_process(ReplayEngine(Path(asked.name.removeprefix("replay:"))), reasoning=True)
+    path = Path(asked.name.removeprefix("replay:"))
+    engine = ReplayEngine(path)
+    # In the key of the cache, where another file may have had the same name.
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return in_process(engine, reasoning=True, settings={"recording": digest})
 
 
 class ReplayEngine:

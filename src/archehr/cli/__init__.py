@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+from archehr import __version__
 from archehr.cli.ask import ask
+from archehr.cli.cache import cache
 from archehr.cli.compare import compare
 from archehr.cli.optimize import optimize
 from archehr.cli.review import review
@@ -18,7 +21,7 @@ from archehr.cli.validate import validate
 from archehr.data.case import DataError
 from archehr.terminal.options import say
 
-COMMANDS = (run, ask, validate, score, show, optimize, compare, review)
+COMMANDS = (run, ask, validate, score, show, optimize, compare, review, cache)
 
 app = typer.Typer(
     name="archehr",
@@ -30,6 +33,21 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command()(command)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"archehr {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from archehr.terminal.options import (
     NoAbstainOpt,
     PresetOpt,
     ProgramOpt,
+    SettingsOptions,
     VerifyOpt,
     ViewsOpt,
     load,
@@ -22,6 +23,7 @@ from archehr.terminal.options import (
     say,
     with_data_options,
     with_lm_options,
+    with_settings_options,
 )
 
 NOTE = f"a note (text, HTML, RTF, PDF, DOCX), or {what_data_is()}"
@@ -29,6 +31,7 @@ NOTE = f"a note (text, HTML, RTF, PDF, DOCX), or {what_data_is()}"
 
 @with_data_options
 @with_lm_options
+@with_settings_options
 def ask(
     note: Annotated[Path, typer.Argument(metavar="NOTE", help=NOTE)],
     message: Annotated[str, typer.Argument(metavar="MESSAGE", help="the patient's message, or a file holding it")],
@@ -42,23 +45,24 @@ def ask(
     no_abstain: NoAbstainOpt = False,
     json: JsonOpt = False,
     data_options: DataOptions,
+    settings: SettingsOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer one message from one note; print the answer with its citations and the sentences cited.
 
     Nothing is kept on disk.
     """
-    from archehr.data.notes import read_note
+    from archehr.data.notes import case_of
     from archehr.program.run.run import run_cases
     from archehr.terminal.display import AskDisplay, fallbacks_in_words, print_answer
 
     told: list[str] = []
     options = data_options.read_options()
-    case = read_note(note, message, question=question, case_id=case_id, options=options, notes=told)
+    case = case_of(note, message, question=question, case_id=case_id, options=options, notes=told)
     for line in told:
         say(line)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, no_abstain=no_abstain, views=views, verify=verify)
+    loaded = load(program, lm, preset, no_abstain=no_abstain, views=views, verify=verify, settings=settings)
     with AskDisplay(case, lm):
         result = run_cases([case], loaded, lm, question="given" if question else "own", tell=say)
     print_answer(case, result.records[0], as_json=json)

@@ -21,6 +21,7 @@ from archehr.terminal.options import (
     KeyOpt,
     LMOptions,
     RobertaOpt,
+    SettingsOptions,
     SpacyOpt,
     UmlsOpt,
     by_stage,
@@ -29,11 +30,13 @@ from archehr.terminal.options import (
     say,
     with_data_options,
     with_lm_options,
+    with_settings_options,
 )
 
 
 @with_data_options
 @with_lm_options
+@with_settings_options
 def compare(
     data: DataArg,
     programs: Annotated[
@@ -61,6 +64,7 @@ def compare(
     fresh: Annotated[bool, typer.Option("--fresh", help="answer again instead of resuming the runs in --out")] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
+    settings: SettingsOptions,
     lm_options: LMOptions,
 ) -> None:
     """Compare programs on the same cases: scores, paired differences, cost, and where they differ.
@@ -79,7 +83,7 @@ def compare(
     asked = read_data(data, key, cases, data_options)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
-    folder = out or default_folder(asked.title, "compare", None)
+    folder = out or default_folder(asked.title, "compare", settings.title())
     compared = compare_to_folder(
         asked,
         programs or [],
@@ -93,6 +97,7 @@ def compare(
         keep_demo_cases=keep_demo_cases,
         resources=Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model),
         demo_cases=read_data(demos_from).cases if demos_from else None,
+        settings=settings.changes(),
         question=question,
         workers=workers,
         fresh=fresh,

@@ -23,6 +23,7 @@ from archehr.terminal.options import (
     OutOpt,
     PresetOpt,
     ProgramOpt,
+    SettingsOptions,
     VerifyOpt,
     ViewsOpt,
     load,
@@ -31,6 +32,7 @@ from archehr.terminal.options import (
     say,
     with_data_options,
     with_lm_options,
+    with_settings_options,
 )
 
 
@@ -63,6 +65,7 @@ def show_estimate(
 
 @with_data_options
 @with_lm_options
+@with_settings_options
 def run(
     data: DataArg,
     *,
@@ -88,6 +91,7 @@ def run(
     ] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
+    settings: SettingsOptions,
     lm_options: LMOptions,
 ) -> None:
     """Answer every case of DATA; write submissions, a journal, and scores if there is a key.
@@ -104,8 +108,10 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, views=views, verify=verify)
-    folder = out or default_folder(asked.title, loaded.name, lm_options.title())
+    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, views=views, verify=verify, settings=settings)
+    folder = out or default_folder(
+        asked.title, loaded.name, lm_options.title() if loaded.asks_lm else None, settings.title()
+    )
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
         return

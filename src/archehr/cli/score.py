@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from archehr.data.case import DataError
 from archehr.terminal.options import (
     AlignscoreOpt,
     BertscoreOpt,
@@ -22,13 +23,19 @@ from archehr.terminal.options import (
     say,
     with_data_options,
 )
+from archehr.terminal.submissions import submission_files
 
 
 @with_data_options
 def score(
-    submission: Annotated[Path, typer.Argument(help="a submission file")],
-    subtask: Annotated[int, typer.Option(min=1, max=4, help="1 question, 2 evidence, 3 answer, 4 alignment")],
-    data: Annotated[str | None, typer.Option(help="the data it answers, with its key")] = None,
+    submission: Annotated[Path, typer.Argument(help="a submission file, or a run folder")],
+    subtask: Annotated[
+        int | None,
+        typer.Option(min=1, max=4, help="1 question, 2 evidence, 3 answer, 4 alignment [read from the name]"),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="the data it answers, with its key [that of the run, for a run folder]")
+    ] = None,
     key: KeyOpt = None,
     cases: CasesOpt = None,
     as_official: Annotated[bool, typer.Option("--as-official", help="as the official scorer, faults included")] = False,
@@ -44,21 +51,44 @@ def score(
 ) -> None:
     """The official scores of a submission, with 95 % intervals over cases."""
     from archehr.metrics.components import Resources
-    from archehr.metrics.score import score_file
+    from archehr.metrics.score import MissingReference, score_file
     from archehr.terminal.display import print_scores
 
     keep_offline(local_only)
     resources = Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model)
-    result = score_file(
-        submission,
-        subtask,
-        data=data,
-        key=key,
-        cases=cases,
-        as_official=as_official,
-        resources=resources,
-        options=data_options.read_options(),
-    )
-    for note in result.notes:
-        say(note)
-    print_scores(result, as_json=json)
+    files = submission_files(submission, subtask)
+    if submission.is_dir():
+        data, cases = _of_run(submission, data, key, cases)
+    results = {}
+    for number, path in files.items():
+        try:
+            results[number] = score_file(
+                path,
+                number,
+                data=data,
+                key=key,
+                cases=cases,
+                as_official=as_official,
+                resources=resources,
+                options=data_options.read_options(),
+            )
+        except MissingReference as error:
+            if len(files) == 1:
+                raise
+            say(f"subtask {number}: not scored, {error}")
+    if not results:
+        raise DataError(f"{data or key}: holds no reference for any subtask; pass its --key")
+    for result in results.values():
+        for note in result.notes:
+            say(note)
+    print_scores(results, as_json=json)
+
+
+def _of_run(folder: Path, data: str | None, key: Path | None, cases: str | None) -> tuple[str | None, str]:
+    """The data and the cases to score a run on, where they are not given: those that it was run on."""
+    from archehr.program.run.folder import read_run_folder
+
+    manifest, records = read_run_folder(folder)
+    if data is None and key is None:
+        data = manifest.data or None
+    return data, cases or ",".join(records)

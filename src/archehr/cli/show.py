@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from archehr.data.case import Case, DataError, shown_ids
 from archehr.terminal.options import DataOptions, DemosFromOpt, JsonOpt, read_data, with_data_options
 
 
@@ -23,6 +24,13 @@ def show(
     """Print the messages of each stage as they are sent, or, without an LM, the weights of what was fitted."""
     from archehr.program.prompts.show import show_program
 
-    chosen = read_data(data, wanted=case, options=data_options).cases[0] if case else None
+    chosen = _case(case, data, data_options) if case else None
     filling = read_data(demos_from).cases if demos_from else None
     typer.echo(show_program(program, stage=stage, case=chosen, as_json=json, demo_cases=filling))
+
+
+def _case(wanted: str, data: str, options: DataOptions) -> Case:
+    cases = {case.id: case for case in read_data(data, options=options).cases}
+    if wanted not in cases:
+        raise DataError(f"--case {wanted}: {data} has {shown_ids(cases)}; name the data that holds it with --data")
+    return cases[wanted]

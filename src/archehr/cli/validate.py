@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from archehr.data.case import DataError
-from archehr.data.submission import read_submission, validate_submission
+from archehr.data.submission import loader_fault, read_submission, validate_submission
 from archehr.terminal.options import CasesOpt, DataOptions, JsonOpt, read_data, with_data_options
+from archehr.terminal.submissions import submission_files
 
 
 @with_data_options
@@ -25,13 +25,11 @@ def validate(
 ) -> None:
     """Is this submission acceptable? No key is needed. Exit 1 if it has faults."""
     wanted = read_data(data, wanted=cases, options=data_options).cases
-    files = sorted(submission.glob("submission_subtask_?.json")) if submission.is_dir() else [submission]
-    if not files:
-        raise DataError(f"{submission}: the folder holds no submission_subtask_N.json; did its run finish?")
     reports = {}
-    for path in files:
-        number = subtask or _subtask_of(path)
+    for number, path in submission_files(submission, subtask).items():
         reports[path.name] = report = validate_submission(read_submission(path), wanted, number)
+        if (fault := loader_fault(path)) is not None:
+            report.faults.insert(0, fault)
         if not json:
             for line in report.faults:
                 typer.echo(f"{path}: fault: {line}")
@@ -43,10 +41,3 @@ def validate(
         typer.echo(jsonlib.dumps(found, indent=1))
     if not all(r.ok for r in reports.values()):
         raise typer.Exit(1)
-
-
-def _subtask_of(path: Path) -> int:
-    digits = [c for c in path.stem if c in "1234"]
-    if "subtask" not in path.stem or len(digits) != 1:
-        raise DataError(f"{path}: which subtask is it? pass --subtask 1, 2, 3 or 4")
-    return int(digits[0])

@@ -99,9 +99,9 @@ class AskDisplay:
         self._status.update(f"{self._doing}; last reply: {stage or 'other'}")
 
 
-def default_folder(data_title: str, program: str, lm: str | None) -> Path:
-    """runs/DATA-PROGRAM-LM, so that the same command finds its own folder again."""
-    parts = [data_title, Path(program).stem, lm or ""]
+def default_folder(data_title: str, program: str, *more: str | None) -> Path:
+    """runs/DATA-PROGRAM-LM-SETTINGS, so that the same command finds its own folder again."""
+    parts = [data_title, Path(program).stem, *(part or "" for part in more)]
     return Path("runs") / "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))
 
 
@@ -224,12 +224,16 @@ def _print_wrapped(line: str, stream: TextIO | None = None) -> None:
     print(line, file=stream)
 
 
-def print_scores(result: ScoreResult, *, as_json: bool) -> None:
-    """The score table (or the official keys, intervals and what is missing as JSON) on stdout."""
+def print_scores(results: Mapping[int, ScoreResult], *, as_json: bool) -> None:
+    """The score table of each subtask (or the official keys, intervals and what is missing as JSON) on stdout."""
     if as_json:
-        print(json.dumps(result.as_json(), indent=1))
+        found = {f"subtask_{n}": result.as_json() for n, result in results.items()}
+        print(json.dumps(found if len(found) > 1 else next(iter(found.values())), indent=1))
         return
-    print_columns([("score", "value", "95 % interval"), *result.rows()])
-    for case, why in result.unscorable.items():
-        print(f"unscorable: {case}: {why}")
-    print(f"{len(result.table.case_ids)} cases")
+    for number, result in results.items():
+        if len(results) > 1:
+            print(f"subtask {number}")
+        print_columns([("score", "value", "95 % interval"), *result.rows()])
+        for case, why in result.unscorable.items():
+            print(f"unscorable: {case}: {why}")
+        print(f"{len(result.table.case_ids)} cases")

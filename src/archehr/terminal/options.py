@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -21,8 +21,9 @@ DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()};
 ProgramOpt = Annotated[
     str | None,
     typer.Option(
-        help="default, zero_shot, handwritten, extractive, extractive-dev (fitted on sample/dev alone), or a program "
-        "file [default; extractive without --lm]"
+        help="default (instructions, with three example questions for stage 1), zero_shot (the instructions alone), "
+        "handwritten (the published system's wording), extractive (no LM), extractive-dev (fitted on sample/dev "
+        "alone), or a program file [default; extractive without --lm]"
     ),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
@@ -142,6 +143,24 @@ class DataOptions:
         )
 
 
+@dataclass
+class SettingsOptions:
+    """The settings of a program that a command can change; the others are in program files."""
+
+    cut: int | None = _option(None, "a sentence scored at least this (1-5) is evidence [the program's own]")
+    relaxed_cut: int | None = _option(None, "used where no sentence reaches the cut [the program's own]")
+    answer_words: int | None = _option(None, "most words of an answer [the program's own; 75]")
+    temperature: float | None = _option(None, "sampling temperature of every stage [the program's own]")
+
+    def changes(self) -> dict[str, Any]:
+        """What was asked for, as load_program takes it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def title(self) -> str | None:
+        """What was asked for, for the name of a folder: other settings are another run."""
+        return "-".join(f"{name.replace('_', '-')}-{value}" for name, value in self.changes().items()) or None
+
+
 def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
     return _with_options(command, LMOptions, "lm_options")
@@ -150,6 +169,11 @@ def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def with_data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a flag for every field of DataOptions; it receives them as the keyword `data_options`."""
     return _with_options(command, DataOptions, "data_options")
+
+
+def with_settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a flag for every field of SettingsOptions; it receives them as the keyword `settings`."""
+    return _with_options(command, SettingsOptions, "settings")
 
 
 def _with_options(command: Callable[..., Any], record: type[Any], keyword: str) -> Callable[..., Any]:
@@ -239,34 +263,30 @@ def load(
     no_abstain: bool = False,
     views: str | None = None,
     verify: str | None = None,
+    settings: SettingsOptions | None = None,
 ) -> Any:
     """The program asked for, else the default with an LM and extractive without, with what of its settings is asked
     for."""
     from archehr.program.prompts.program_file import load_program
-    from archehr.program.settings import PRESETS, PipelineSettings, parse_views
-    from archehr.program.stages.registry import used_views
+    from archehr.program.settings import PRESETS, parse_views
 
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
     filling = read_data(demos_from).cases if demos_from else None
     name = name or ("default" if lm else "extractive")
     program = load_program(name, PRESETS[preset] if preset else None, filling)
-    changes: dict[str, Any] = {"abstain": False} if no_abstain else {}
+    changes = (settings.changes() if settings else {}) | ({"abstain": False} if no_abstain else {})
     if verify is not None:
-        if verify not in ("off", "flag", "revise"):
-            raise DataError(f"--verify {verify}: it is off, flag or revise")
         changes["verify"] = verify
     if views is not None:
         if not program.asks_lm:
             raise DataError("--views: they are ways of asking an LM; name one with --lm")
         changes["views"] = parse_views(views)
-    if not changes:
-        return program
-    try:
-        settings = PipelineSettings.model_validate({**dict(program.settings), **changes})
-        used_views(settings)
-    except DataError as error:
-        raise DataError(f"--views {views}: {error}") from None
-    except ValueError as error:
-        raise DataError(f"--views {views}: name each view once") from error
-    return load_program(name, settings, filling)
+    if changes:
+        try:
+            program.use_settings(program.settings.changed(changes))
+        except DataError as error:
+            raise DataError(f"--views {views}: {error}" if views is not None else str(error)) from None
+    if lm is not None and not program.asks_lm:
+        say(f"the program {name} asks no LM: --lm is not used")
+    return program

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archehr.program.extractive.reformulate import ExtractiveReformulate, reformulate
 from archehr.program.extractive.text import words
-from archehr.program.pipeline import extractive_program
+from archehr.program.extractive_program import extractive_program
 from archehr.program.settings import PRESETS
 from archehr.program.stages.reformulate import Reformulate
 from tests.fake_lm import fake_lm
