@@ -29,7 +29,8 @@ def with_lms(program: GroundedQA, lms: LMs) -> tuple[GroundedQA, dspy.BaseLM | N
     for stage, lm in own.items():
         if stage not in PROMPTED:
             raise DataError(f"--lm {stage}=…: no stage {stage}; the stages are {', '.join(STAGES)}")
-        if not has_prompt(module := getattr(program, stage, None)):
+        module = getattr(program, stage, None)
+        if module is None or not has_prompt(module):
             raise DataError(f"--lm {stage}=…: this program's {stage} stage asks no LM")
         module.set_lm(lm)
     return program, lms.get("")

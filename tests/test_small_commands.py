@@ -58,5 +58,3 @@ def test_the_help_tells_the_programs_apart(command: Callable[..., Any]) -> None:
     told = " ".join(command("run", "--help").out.split())
     said = "default (instructions, with three example questions for stage 1), zero_shot (the instructions alone)"
     assert said in told
-        "default (instructions, with three example questions for stage 1), zero_shot (the instructions alone)" in told
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import dspy
 
@@ -10,7 +11,7 @@ from archehr.data.case import AnswerSentence, Sentence
 from archehr.program.extractive.align import support_chances
 from archehr.program.types import Link, Verdict
 
-# Chances from which a sentence is supported, or partly; chosen on dev (tests/benchmarks/verify.py prints the figures).
+# Chances from which a sentence is supported, or partly; set with the figures of both samples in view (tests/benchmarks/verify.py prints the figures).
 SUPPORTED, PARTLY = 0.3, 0.03
 
 
@@ -33,5 +34,5 @@ class ExtractiveVerify(dspy.Module):
         return dspy.Prediction(verdicts=verdicts)
 
 
-def _verdict(chance: float) -> str:
+def _verdict(chance: float) -> Literal["supported", "partly", "not supported"]:
     return "supported" if chance >= SUPPORTED else "partly" if chance >= PARTLY else "not supported"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import dspy
@@ -49,9 +50,7 @@ class View(dspy.Module):
             ids = [s.id for s in window]
             told = {"question": question, "narrative": narrative, "sentences": render(window)}
             inputs: Any = {name: text for name, text in told.items() if name in wanted}
-            reply = ask(
-                self.predict, lambda made, ids=ids: self.read(ids, made), self.name, self.settings, sample, **inputs
-            )
+            reply = ask(self.predict, partial(self.read, ids), self.name, self.settings, sample, **inputs)
             notices += reply.notices
             if reply.value is not None:
                 heard.update(ids)
