@@ -78,7 +78,13 @@ def read_cases(
     notes: list[str] | None = None,
     options: ReadOptions | None = None,
 ) -> list[Case]:
-    """The cases of `read_dataset`, in file order; what it notes is appended to `notes`."""
+    """The cases of `read_dataset`, in file order; what it notes is appended to `notes`.
+
+    Example:
+        >>> cases = read_cases("sample/test")
+        >>> len(cases), cases[0].id, len(cases[0].sentences) > 10
+        (20, '101', True)
+    """
     data = read_dataset(source, key, options)
     if notes is not None:
         notes.extend(data.notes)

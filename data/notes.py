@@ -27,6 +27,14 @@ def case_of(
 
     `message` is the patient's words or a file that holds them. What had to be done to read them (an encoding guessed)
     is appended to `notes`. Raises DataError.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "note.txt").write_text("She was given furosemide. She went home on day 3.")
+        >>> case = case_of(folder / "note.txt", "Why was I given a water pill?")
+        >>> [sentence.text for sentence in case.sentences]
+        ['She was given furosemide.', 'She went home on day 3.']
     """
     path, told = Path(path), notes if notes is not None else []
     words = message_text(message, told)

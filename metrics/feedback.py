@@ -61,8 +61,13 @@ def metric(subtask: int, threshold: float | None = None) -> Callable[..., float]
     a prediction without the part that `subtask` scores (dspy.Evaluate stops there with max_errors=1, else counts 0).
 
     Example:
-        devset = [dspy.Example(case=case).with_inputs("case") for case in archehr.read_cases("sample/test")]
-        dspy.Evaluate(devset=devset, metric=archehr.metric(2))(archehr.load_program("extractive"))
+        >>> import archehr, dspy
+        >>> case = archehr.read_cases("sample/test")[3]
+        >>> example = dspy.Example(case=case).with_inputs("case")
+        >>> 0 < archehr.metric(2)(example, archehr.load_program("extractive")(case=case)) <= 1
+        True
+
+    With dspy.Evaluate: `dspy.Evaluate(devset=[example, …], metric=archehr.metric(2))(program)`.
     """
     if subtask not in _PARTS:
         raise DataError(f"metric({subtask!r}): there are subtasks 1, 2, 3 and 4")

@@ -11,7 +11,8 @@ from archehr.data.case import AnswerSentence, Sentence
 from archehr.program.extractive.align import support_chances
 from archehr.program.types import Link, Verdict
 
-# Chances from which a sentence is supported, or partly; set with the figures of both samples in view (tests/benchmarks/verify.py prints the figures).
+# Chances from which a sentence is supported, or partly; set with the figures of both samples in view, which
+# tests/benchmarks/verify.py prints.
 SUPPORTED, PARTLY = 0.3, 0.03
 
 

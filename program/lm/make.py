@@ -29,6 +29,14 @@ def make_lm(name: str, *, ledger: Ledger | None = None, budget: Budget | None = 
 
     Raises LMConfigError for a setting, name, key, extra or endpoint that will not do. Replies are cached in memory
     alone until `configure_cache` names a folder.
+
+    Example:
+        >>> lm = make_lm("knn")  # a toy that runs in this process
+        >>> lm.ledger.totals()["calls"]
+        0
+        >>> make_lm("gguf:nothing.gguf")  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        archehr.program.lm.policy.LMConfigError: nothing.gguf: no such file
     """
     keep_replies_in_memory()
     asked = LMSettings.of(name, **settings)

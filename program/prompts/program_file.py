@@ -265,7 +265,15 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
 
 def save_program(program: GroundedQA, path: str | Path) -> None:
     """Write a program file that `load_program`, `archehr run --program` and `GroundedQA().load` read; 0600, for demos
-    hold note text. An LM set on it is left out. Raises DataError."""
+    hold note text. An LM set on it is left out. Raises DataError.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "p.json"
+        >>> save_program(load_program("zero_shot", {"cut": 4}), path)
+        >>> load_program(path).settings.cut
+        4
+    """
     save_program_file(to_file(program, getattr(program, "provenance", None)), Path(path))
 
 

@@ -14,7 +14,7 @@ from archehr.optimize.students.answerable import askings, fit_answerable
 from archehr.program.extractive.fitted import answerable
 from archehr.program.extractive.fitted.answerable import AnswerableModel
 
-CUTS = (0.02, 0.05, 0.08, 0.10, 0.15, 0.20, 0.30, 0.50)
+CUTS = (0.02, 0.05, 0.07, 0.10, 0.15, 0.20, 0.30, 0.50)
 # How a question is asked, and the program's cut for it.
 KINDS = {"the whole message": answerable.CUT, "the clinician's question alone": answerable.CUT_ALONE}
 

@@ -19,7 +19,7 @@ from archehr.program.extractive.text import stem, words
 # A lower chance than this declines: of a whole message, and of a question alone, which names less and is surer where it
 # names something. Set on dev, case by case left out as asker and as note, with the figures of test in view: no more
 # than one question in 20 is declined on its own note (tests/benchmarks/declining.py prints the whole curves).
-CUT, CUT_ALONE = 0.08, 0.15
+CUT, CUT_ALONE = 0.07, 0.15
 ALONE = 20  # words, up to which a message is taken for a question alone
 # What another word that the note lacks ("crosswords") weighs beside a medical concept that it lacks.
 EVERYDAY = 0.2
