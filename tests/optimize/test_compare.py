@@ -245,7 +245,7 @@ def test_cases_are_sorted_by_difference_and_say_what_was_gained_and_lost() -> No
 
 
 def test_prompts_are_compared_line_by_line_and_demo_by_demo() -> None:
-    zero, hand = (load_program(n) for n in ("zero_shot", "handwritten"))
+    zero, hand = (load_program(n) for n in ("zero_shot", "default"))
     predict = hand.score.predict
     predict.signature = predict.signature.with_instructions(predict.signature.instructions + "\nAnswer in order.")
     runs = [run_of("zero", program=zero), run_of("hand", program=hand, provenance=hand.provenance)]

@@ -13,7 +13,7 @@ import pytest
 
 from archehr.data.case import Sentence
 from archehr.data.dataset import Dataset, read_cases
-from archehr.optimize import progress
+from archehr.optimize import calls
 from archehr.optimize.calls import expected_calls, most_calls
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.scores import parse_weights
@@ -112,14 +112,14 @@ def test_the_calls_are_told_before_the_first_and_are_not_exceeded(
 def test_while_it_runs_it_tells_which_of_how_many_calls_it_is_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(calls, "EVERY", 0.0)
     lm, lines = gold_lm(FEW, cache=True), []
     options = Options("labeled", ("score",), demos=1, folds="2", weights=parse_weights(None, ("score",)))
     optimize_to_file(options, Dataset(tuple(FEW), "sample/dev"), lm, lm, tmp_path / "p.json", tell=lines.append)
     bound = most_calls(options, FEW)
     at = [int(found[1]) for line in lines if (found := re.match(rf"  call (\d+) of at most {bound}\b", line))]
     assert at == sorted(at) and len(at) >= len(lm.requests) and at[-1] == len(lm.requests)
-    monkeypatch.setattr(progress, "EVERY", 60.0)
+    monkeypatch.setattr(calls, "EVERY", 60.0)
     lines.clear()
     optimize_to_file(options, Dataset(tuple(FEW), "sample/dev"), lm, lm, tmp_path / "q.json", tell=lines.append)
     assert not [line for line in lines if line.startswith("  call")]
