@@ -95,10 +95,10 @@ class _CountCacheHits(BaseCallback):
         self.name, self.engine = name, engine
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.engine.reached()
+        self.engine.take_reached()
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: Exception | None = None) -> None:
-        if exception is None and not self.engine.reached():
+        if exception is None and not self.engine.take_reached():
             self.engine.ledger.add(Count(cache_hits=1), lm=self.name)
 
 

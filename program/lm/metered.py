@@ -131,7 +131,7 @@ class MeteredEngine:
     def _tell(self, line: str) -> None:
         self.ledger.note(line)
 
-    def reached(self) -> bool:
+    def take_reached(self) -> bool:
         """Whether this thread's call came past DSPy's cache since the last time of asking."""
         reached, self._attempts.reached = getattr(self._attempts, "reached", False), False
         return reached

@@ -20,7 +20,7 @@ from dspy import lm15
 
 from archehr.program.lm.backend import Backend, in_process, prompt_parts
 from archehr.program.lm.engines.neighbours import Array, Neighbours, Rarity, line_features, pair_features, words
-from archehr.program.lm.engines.prompt_reader import Demo, Inputs, Prompt, read_prompt
+from archehr.program.lm.engines.prompt_reader import Inputs, Prompt, ShownDemo, read_prompt
 from archehr.program.lm.settings import LMSettings
 
 TAGGED = re.compile(r"^\[([^\]\s*]+)\] ?(.*)$", re.MULTILINE)  # no *, for de-identified dates are [**...**]
@@ -121,7 +121,7 @@ def _empty(schema: dict[str, Any]) -> Any:
     return plain.get(str(schema.get("type")), next(iter(schema.get("enum", ())), ""))
 
 
-def _scores(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+def _scores(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
     """Every line with its score: the highest whose cut its neighbours' mean label reaches. Without demos, by the
     number of words it shares with the other inputs, the line that shares most getting the highest score."""
     lines, contexts = _source(inputs)
@@ -140,7 +140,7 @@ def _scores(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dic
     return [{output.id_key: i, output.value_key: score} for (i, _), score in zip(lines, scores, strict=True)]
 
 
-def _links(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+def _links(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
     """Every sentence of the first list with those of the second linked to it: the pairs that reach the cut. Without
     demos, those that share at least half of its words."""
     left, right, _ = _two_sources(inputs)
@@ -156,7 +156,7 @@ def _links(output: Output, demos: tuple[Demo, ...], inputs: Inputs) -> list[dict
     ]
 
 
-def _extract(output: Output, demos: tuple[Demo, ...], prompt: Prompt) -> list[str]:
+def _extract(output: Output, demos: tuple[ShownDemo, ...], prompt: Prompt) -> list[str]:
     """Sentences of the source without their asides, as many words as the nearest demo's output has: those most like
     the ones that demos drew on. Without demos, those that share most words with the first other input, a question
     before the rest."""
@@ -190,7 +190,7 @@ def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[s
 
 
 @lru_cache(maxsize=64)  # one program's demos come with every case
-def _fit(demos: tuple[Demo, ...], output: Output) -> Fitted | None:
+def _fit(demos: tuple[ShownDemo, ...], output: Output) -> Fitted | None:
     """Neighbours over all lines (or pairs of lines) of the demos that have the output, or None where none has."""
     labelled = [(demo.inputs, labels) for demo in demos if (labels := _labels(demo, output))]
     if not labelled:
@@ -208,7 +208,7 @@ def _fit(demos: tuple[Demo, ...], output: Output) -> Fitted | None:
     return Fitted(rarity, neighbours, dict(zip(foretold, cuts.tolist(), strict=True)))
 
 
-def _labels(demo: Demo, output: Output) -> list[float] | None:
+def _labels(demo: ShownDemo, output: Output) -> list[float] | None:
     """What the demo's reply says of each line or pair of its inputs; None where it does not answer the field."""
     if output.kind in ("sentences", "text"):
         text = _text(demo, output)
@@ -263,7 +263,7 @@ def _two_sources(inputs: Inputs) -> tuple[Lines, Lines, list[str]]:
     return _lines(inputs, left), _lines(inputs, right), rest
 
 
-def _text(demo: Demo, output: Output) -> str:
+def _text(demo: ShownDemo, output: Output) -> str:
     """A text output of a demo; "" where it has none."""
     given = demo.output(output.name)
     return " ".join(map(str, given)) if isinstance(given, list) else given if isinstance(given, str) else ""

@@ -20,7 +20,7 @@ Inputs = tuple[tuple[str, str], ...]  # (field, text), in the prompt's order; ha
 
 
 @dataclass(frozen=True)
-class Demo:
+class ShownDemo:
     """One worked example of the prompt. `reply` is its JSON object as sent."""
 
     inputs: Inputs
@@ -40,7 +40,7 @@ class Prompt:
     """What a JSONAdapter prompt says: the demos, the inputs to answer, the JSON schema of each output field, and the
     word limit named in its system text."""
 
-    demos: tuple[Demo, ...]
+    demos: tuple[ShownDemo, ...]
     inputs: Inputs
     outputs: Mapping[str, dict[str, Any]]
     limit: int | None
@@ -51,7 +51,7 @@ def read_prompt(parts: Sequence[tuple[str, str]], response_format: Mapping[str, 
     system = "\n\n".join(text for role, text in parts if role == "system")
     turns = [(role, text) for role, text in parts if role != "system"]
     pairs = pairwise(turns)
-    demos = tuple(Demo(_fields(a), b) for (asked, a), (told, b) in pairs if (asked, told) == ("user", "assistant"))
+    demos = tuple(ShownDemo(_fields(a), b) for (asked, a), (told, b) in pairs if (asked, told) == ("user", "assistant"))
     schema = (response_format or {}).get("schema") or {}
     outputs = {name: _resolved(field, schema) for name, field in schema.get("properties", {}).items()}
     limit = LIMIT.search(system)
