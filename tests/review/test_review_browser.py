@@ -233,7 +233,8 @@ def test_two_windows_on_one_case_the_later_is_told_and_nothing_is_overwritten(pa
     browser.switch_to.new_window("tab")
     other = Page(browser, address)
     # Both windows show the same version; this one is not looked at again before it acts.
-    browser.execute_script("window.addEventListener('focus', (e) => e.stopImmediatePropagation(), true)")
+    for event in ("focus", "visibilitychange"):
+        browser.execute_script(f"window.addEventListener('{event}', (e) => e.stopImmediatePropagation(), true)")
     late = browser.current_window_handle
     browser.switch_to.window(mine)
     page.fill("#question", "First?")
