@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from archehr.data.case import Case
 from archehr.metrics.components import headline
-from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_difference
+from archehr.metrics.intervals import Difference, Interval, paired_difference
 from archehr.metrics.leaderboard import CaseTable
 from archehr.optimize.calls import BASELINES, expected_calls, most_calls
 from archehr.optimize.cuts import Reliability, fit_cut, reliability
 from archehr.optimize.folds import Answering, assemble, split_folds
 from archehr.optimize.optimizers.optimizer import Options, Work
-from archehr.optimize.scores import case_table, subtasks_of
+from archehr.optimize.scores import case_table, headline_intervals, subtasks_of
 from archehr.optimize.search import Fitted, fit, propose
 from archehr.optimize.views import voted_by
 from archehr.program.pipeline import GroundedQA
@@ -52,12 +52,7 @@ class Optimised:
 
     def intervals(self, name: str) -> dict[int, tuple[str, Interval]]:
         """subtask -> name and interval of its headline score."""
-        found = {}
-        for subtask, table in self.tables[name].items():
-            intervals = bootstrap(table)
-            score = headline(subtask, intervals)
-            found[subtask] = (score, intervals[score])
-        return found
+        return headline_intervals(self.tables[name])
 
     def gains(self, baseline: str) -> dict[int, Difference]:
         """subtask -> out-of-sample score minus the baseline's, paired by case."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from archehr.data.case import Case, DataError
 from archehr.data.submission import submission_entries
 from archehr.metrics.components import headline
+from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.leaderboard import CaseTable
 from archehr.metrics.score import score_submission
 from archehr.program.run.records import CaseRecord, submissions
@@ -59,3 +60,13 @@ def parse_weights(text: str | None, stages: Collection[StageName]) -> dict[int, 
     if not all(0 <= w < float("inf") for w in weights.values()) or not any(weights.values()):
         raise DataError(f"--weights {text}: weights are at least 0, and one is above 0")
     return {n: w for n, w in weights.items() if w}
+
+
+def headline_intervals(tables: Mapping[int, CaseTable]) -> dict[int, tuple[str, Interval]]:
+    """subtask -> name of its headline score, and that score (0-100) with its 95 % interval."""
+    found = {}
+    for subtask, table in tables.items():
+        intervals = bootstrap(table)
+        score = headline(subtask, intervals)
+        found[subtask] = (score, intervals[score])
+    return found

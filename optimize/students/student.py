@@ -10,8 +10,9 @@ from archehr.data.case import Case, DataError
 from archehr.metrics.alignment import alignment_table, count_links
 from archehr.metrics.components import headline
 from archehr.metrics.evidence import case_counts, evidence_table
-from archehr.metrics.intervals import Difference, Interval, bootstrap, paired_difference
+from archehr.metrics.intervals import Difference, Interval, paired_difference
 from archehr.metrics.leaderboard import CaseTable
+from archehr.optimize.scores import headline_intervals
 from archehr.optimize.students.examples import Pairs, Sentences, pairs_by_key, sentences_by_key
 from archehr.optimize.students.fit import FOLDS, choose_alignment, choose_evidence
 from archehr.program.extractive.fitted.file import FittedFile
@@ -49,12 +50,7 @@ class Student:
 
     def intervals(self, name: str) -> dict[int, tuple[str, Interval]]:
         """subtask -> name and interval of its headline score."""
-        found = {}
-        for subtask, table in self.tables[name].items():
-            intervals = bootstrap(table)
-            score = headline(subtask, intervals)
-            found[subtask] = (score, intervals[score])
-        return found
+        return headline_intervals(self.tables[name])
 
     def gains(self) -> dict[int, Difference]:
         """subtask -> out-of-sample score minus the shipped program's, paired by case."""
