@@ -173,3 +173,8 @@ def test_score_demos_show_short_and_long_notes() -> None:
     assert chosen == sorted(chosen)
     assert min(chosen) <= sizes[4]
     assert max(chosen) >= sizes[-5]
+
+
+def test_a_demo_of_an_optimisation_is_known_by_its_case_whatever_its_text_became() -> None:
+    shown = labelled_demos("reformulate", FEW)["3"].shown() | {"narrative": FEW[0].narrative}
+    assert [c.id for c in FEW if made_from(shown, c)] == ["3"]
