@@ -39,7 +39,7 @@ def optimize(
     labels: Annotated[Path | None, typer.Option(help="extractive: learn from this run of an LM, not from gold")] = None,
     start_from: Annotated[str | None, typer.Option(help="extractive: shipped, to learn from its cases too")] = None,
     optimizer: Annotated[str, typer.Option(help="labeled, random, bootstrap, mipro, gepa")] = "labeled",
-    stage: Annotated[str, typer.Option(help="all, reformulate, score, generate or align")] = "all",
+    stage: Annotated[str, typer.Option(help="all, or some of reformulate,score,generate,align")] = "all",
     teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
     demos: Annotated[
         str,
