@@ -59,11 +59,13 @@ class KnnEngine:
 class Output:
     """An output field: scores of the lines of one input, links between the lines of two, text, or none of these.
 
-    `id_key` and `value_key` name the two properties of an entry; `low` and `high` bound a score.
+    `lists` are the inputs that hold `[id] text` lines. `id_key` and `value_key` name the two properties of an entry;
+    `low` and `high` bound a score.
     """
 
     name: str
     kind: Literal["scores", "links", "sentences", "text", "other"]
+    lists: tuple[str, ...] = ()
     id_key: str = ""
     value_key: str = ""
     low: int = 1
@@ -85,7 +87,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     names = [name for name, _ in prompt.inputs]
     demos = tuple(demo for demo in prompt.demos if [name for name, _ in demo.inputs] == names)
     for name, schema in prompt.outputs.items():
-        output = _output(name, schema, len(_lists(prompt.inputs)))
+        output = _output(name, schema, prompt.lists or _lists(prompt.inputs))
         if output.kind == "scores":
             found[name] = _scores(output, demos, prompt.inputs)
         elif output.kind == "links":
@@ -98,21 +100,21 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     return found
 
 
-def _output(name: str, schema: dict[str, Any], lists: int) -> Output:
-    """The kind of an output field, by its JSON schema and the number of sentence lists there are to answer about."""
+def _output(name: str, schema: dict[str, Any], lists: tuple[str, ...]) -> Output:
+    """The kind of an output field, by its JSON schema and the sentence lists that there are to answer about."""
     entry = schema.get("items") or {}
     keys = {told.get("type"): key for key, told in entry.get("properties", {}).items()}
     if keys.keys() == {"string", "integer"} and lists:
         told = entry["properties"][keys["integer"]]
         low = int(told.get("minimum", 1))
-        return Output(name, "scores", keys["string"], keys["integer"], low, int(told.get("maximum", low + 4)))
-    if keys.keys() == {"string", "array"} and lists > 1:
-        return Output(name, "links", keys["string"], keys["array"])
+        return Output(name, "scores", lists, keys["string"], keys["integer"], low, int(told.get("maximum", low + 4)))
+    if keys.keys() == {"string", "array"} and len(lists) > 1:
+        return Output(name, "links", lists, keys["string"], keys["array"])
     if schema.get("type") == "array" and entry.get("type") == "string":
-        return Output(name, "sentences")
+        return Output(name, "sentences", lists)
     if schema.get("type") == "string" and "enum" not in schema:
-        return Output(name, "text")
-    return Output(name, "other")
+        return Output(name, "text", lists)
+    return Output(name, "other", lists)
 
 
 def _empty(schema: dict[str, Any]) -> Any:
@@ -124,7 +126,7 @@ def _empty(schema: dict[str, Any]) -> Any:
 def _scores(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
     """Every line with its score: the highest whose cut its neighbours' mean label reaches. Without demos, by the
     number of words it shares with the other inputs, the line that shares most getting the highest score."""
-    lines, contexts = _source(inputs)
+    lines, contexts = _source(inputs, output.lists)
     fitted = _fit(demos, output)
     if fitted is None:
         shared = [len(words(text) & words(" ".join(contexts))) for _, text in lines]
@@ -143,7 +145,7 @@ def _scores(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> lis
 def _links(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
     """Every sentence of the first list with those of the second linked to it: the pairs that reach the cut. Without
     demos, those that share at least half of its words."""
-    left, right, _ = _two_sources(inputs)
+    left, right, _ = _two_sources(inputs, output.lists)
     fitted = _fit(demos, output)
     if fitted is None or not right:
         linked = [[0 < len(words(a)) <= 2 * len(words(a) & words(b)) for _, b in right] for _, a in left]
@@ -160,7 +162,7 @@ def _extract(output: Output, demos: tuple[ShownDemo, ...], prompt: Prompt) -> li
     """Sentences of the source without their asides, as many words as the nearest demo's output has: those most like
     the ones that demos drew on. Without demos, those that share most words with the first other input, a question
     before the rest."""
-    lines, contexts = _source(prompt.inputs)
+    lines, contexts = _source(prompt.inputs, output.lists)
     texts = [ASIDE.sub("", text) for _, text in lines]
     if not texts:
         return []
@@ -195,7 +197,7 @@ def _fit(demos: tuple[ShownDemo, ...], output: Output) -> Fitted | None:
     labelled = [(demo.inputs, labels) for demo in demos if (labels := _labels(demo, output))]
     if not labelled:
         return None
-    rarity = Rarity(text for inputs, _ in labelled for name in _lists(inputs) for _, text in _lines(inputs, name))
+    rarity = Rarity(text for inputs, _ in labelled for name in output.lists for _, text in _lines(inputs, name))
     neighbours = Neighbours(
         features=np.concatenate([_points(output, inputs, rarity) for inputs, _ in labelled]),
         labels=np.concatenate([labels for _, labels in labelled]),
@@ -212,15 +214,15 @@ def _labels(demo: ShownDemo, output: Output) -> list[float] | None:
     """What the demo's reply says of each line or pair of its inputs; None where it does not answer the field."""
     if output.kind in ("sentences", "text"):
         text = _text(demo, output)
-        return [_alike(line, text) for _, line in _source(demo.inputs)[0]] if text else None
+        return [_alike(line, text) for _, line in _source(demo.inputs, output.lists)[0]] if text else None
     given = demo.output(output.name)
     if not isinstance(given, list):
         return None
     try:
         told = {str(entry[output.id_key]): entry[output.value_key] for entry in given}
         if output.kind == "scores":
-            return [float(told.get(i, output.low)) for i, _ in _source(demo.inputs)[0]]
-        left, right, _ = _two_sources(demo.inputs)
+            return [float(told.get(i, output.low)) for i, _ in _source(demo.inputs, output.lists)[0]]
+        left, right, _ = _two_sources(demo.inputs, output.lists)
         return [float(j in map(str, told.get(i, ()))) for i, _ in left for j, _ in right]
     except (KeyError, TypeError, ValueError):
         return None
@@ -229,36 +231,35 @@ def _labels(demo: ShownDemo, output: Output) -> list[float] | None:
 def _points(output: Output, inputs: Inputs, rarity: Rarity) -> Array:
     """Feature vectors of the lines, or pairs of lines, that the output is about."""
     if output.kind == "links":
-        left, right, contexts = _two_sources(inputs)
+        left, right, contexts = _two_sources(inputs, output.lists)
         pairs = pair_features([text for _, text in left], [text for _, text in right], contexts, rarity)
         return pairs.reshape(-1, pairs.shape[-1])
-    lines, contexts = _source(inputs)
+    lines, contexts = _source(inputs, output.lists)
     return line_features([text for _, text in lines], contexts, rarity)
 
 
-def _lists(inputs: Inputs) -> list[str]:
-    """Names of the inputs that are lists of `[id] text` lines."""
-    return [name for name, text in inputs if all(TAGGED.match(line) for line in text.split("\n"))]
+def _lists(inputs: Inputs) -> tuple[str, ...]:
+    """Names of the inputs that look like lists of `[id] text` lines, for a prompt that describes none so."""
+    return tuple(name for name, text in inputs if all(TAGGED.match(line) for line in text.split("\n")))
 
 
 def _lines(inputs: Inputs, name: str) -> Lines:
     return TAGGED.findall(dict(inputs)[name])
 
 
-def _source(inputs: Inputs) -> tuple[Lines, list[str]]:
+def _source(inputs: Inputs, lists: tuple[str, ...]) -> tuple[Lines, list[str]]:
     """The sentences to work on, and the other inputs: the first list, else the longest input cut into sentences."""
     if not inputs:
         return [], []
-    lists = _lists(inputs)
     chosen = lists[0] if lists else max(inputs, key=lambda pair: len(pair[1]))[0]
     sentences = [text for text in SENTENCE_END.split(dict(inputs)[chosen]) if text.strip()]
     lines = _lines(inputs, chosen) if lists else [(str(i), text) for i, text in enumerate(sentences)]
     return lines, [text for name, text in inputs if name != chosen]
 
 
-def _two_sources(inputs: Inputs) -> tuple[Lines, Lines, list[str]]:
-    """The sentences to link, those to link them to, and the other inputs. ValueError without two lists."""
-    left, right, *_ = _lists(inputs)
+def _two_sources(inputs: Inputs, lists: tuple[str, ...]) -> tuple[Lines, Lines, list[str]]:
+    """The sentences to link, those to link them to, and the other inputs."""
+    left, right, *_ = lists
     rest = [text for name, text in inputs if name not in (left, right)]
     return _lines(inputs, left), _lines(inputs, right), rest
 

@@ -15,6 +15,7 @@ CLOSING_REQUEST = re.compile(
     r"(?:\n\nYour last reply was refused: [^\n]*)?\s*\Z"
 )
 LIMIT = re.compile(r"[Aa]t most (\d+) words")
+DESCRIBED_LIST = re.compile(r"^\d+\. `(\w+)` \([^)]*\): .*\[id\]", re.MULTILINE)
 
 Inputs = tuple[tuple[str, str], ...]  # (field, text), in the prompt's order; hashable
 
@@ -37,11 +38,12 @@ class ShownDemo:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a JSONAdapter prompt says: the demos, the inputs to answer, the JSON schema of each output field, and the
-    word limit named in its system text."""
+    """What a JSONAdapter prompt says: the demos, the inputs to answer, which of these its system text describes as
+    lines with an [id], the JSON schema of each output field, and the word limit named in the system text."""
 
     demos: tuple[ShownDemo, ...]
     inputs: Inputs
+    lists: tuple[str, ...]
     outputs: Mapping[str, dict[str, Any]]
     limit: int | None
 
@@ -55,9 +57,12 @@ def read_prompt(parts: Sequence[tuple[str, str]], response_format: Mapping[str, 
     schema = (response_format or {}).get("schema") or {}
     outputs = {name: _resolved(field, schema) for name, field in schema.get("properties", {}).items()}
     limit = LIMIT.search(system)
+    inputs = _fields(CLOSING_REQUEST.sub("", turns[-1][1])) if turns else ()
+    described = DESCRIBED_LIST.findall(system.partition("Your output fields are:")[0])
     return Prompt(
         demos=demos,
-        inputs=_fields(CLOSING_REQUEST.sub("", turns[-1][1])) if turns else (),
+        inputs=inputs,
+        lists=tuple(name for name, _ in inputs if name in described),
         outputs=outputs or _described_outputs(system),
         limit=int(limit[1]) if limit else None,
     )

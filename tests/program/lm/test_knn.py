@@ -32,6 +32,7 @@ from archehr.program.types import SentenceScore
 
 LABEL = {"essential": 5, "supplementary": 3, "not-relevant": 1}
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
+LIKE_A_LINE = st.builds("[{}] {}".format, st.integers(0, 9), TEXT)
 
 INPUTS = {
     "score": {
@@ -192,9 +193,9 @@ def test_usage_is_four_characters_a_token() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(TEXT, min_size=1, max_size=8),
+    st.lists(TEXT | LIKE_A_LINE, min_size=1, max_size=8),
     st.lists(TEXT, min_size=1, max_size=4),
-    TEXT,
+    TEXT | LIKE_A_LINE,
     st.lists(st.integers(0, 7), max_size=3),
 )
 def test_it_answers_every_id_once_whatever_the_text(
