@@ -1,18 +1,14 @@
-"""Job: one program, LM and way of asking, and how it answers one case or many."""
+"""Job: one program, LM and way of asking, and how it answers one case; archehr.program.run.engines answers many."""
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import dspy
 
 from archehr.data.case import Case, DataError
-from archehr.program.batch import in_threads
 from archehr.program.lm.ledger import Ledger
 from archehr.program.lm.wire.errors import Outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
@@ -81,30 +77,3 @@ class Job:
         """Whether any call gave a usable reply."""
         used = self.ledger.totals() if self.ledger is not None else {}
         return bool(used.get("cache_hits") or (used.get("calls") or 0) > (used.get("failed") or 0))
-
-    def answers(self, cases: Sequence[Case], workers: int) -> Iterator[CaseRecord]:
-        """The records as they are finished. Ctrl-C and SIGTERM end it with Interrupted."""
-        with _interruptible() as interrupt:
-            yield from in_threads(cases, self.answer, workers, interrupt)
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM set the event; a second one kills as usual. In other threads than the main one, no-op."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
-
-    def note(number: int, _frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
-
-    for s in before:
-        signal.signal(s, note)
-    try:
-        yield asked
-    finally:
-        for s, handler in before.items():
-            signal.signal(s, handler)

@@ -24,6 +24,8 @@ from archehr.program.lm.wire.errors import LMGone, watching_outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.fitted_cut import cut_of_another
 from archehr.program.prompts.program_file import save_program_file, stored_form
+from archehr.program.run.engines.engine import RunEngine
+from archehr.program.run.engines.registry import answers, engine_of
 from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.job import Job, RunStopped
@@ -77,6 +79,7 @@ def run_cases(
     question: QuestionSource = "own",
     stages: Collection[StageName] | None = None,
     workers: int = 8,
+    engine: str | RunEngine = "auto",
     fresh: bool = False,
     export: Collection[str] = (),
     keep_fallbacks: bool = False,
@@ -88,9 +91,10 @@ def run_cases(
 
     `lm` is one LM, or several by stage: {"": lm, "score": cheaper}. The hash of the data that the cases were chosen
     from decides whether a folder may be resumed; a case that a fallback answered because the LM was not reached is
-    answered again, unless `keep_fallbacks`. `export` names further forms of the answers for the folder
-    (archehr.data.writers.EXPORTS). `on_case` gets each record as it is finished, `on_resume` how many of the cases
-    were finished before, `tell` a line for what the user should know.
+    answered again, unless `keep_fallbacks`. `engine` says how cases are answered (archehr.program.run.engines), which
+    changes no answer: on `workers` threads or, for many cases without an LM, on processes. `export` names further
+    forms of the answers for the folder (archehr.data.writers.EXPORTS). `on_case` gets each record as it is finished,
+    `on_resume` how many of the cases were finished before, `tell` a line for what the user should know.
 
     Raises DataError before the first call for what cannot work; RunStopped where the LM will not answer (LMGone and
     the errors in UNUSABLE where there is no folder); BudgetExceeded and Interrupted. Every finished case is on disk.
@@ -113,16 +117,19 @@ def run_cases(
     with booked_apart(tell) as ledger, watching_outages() as outages:
         counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)
         job = replace(job, ledger=ledger if counted else None, outages=outages)
+        chosen = engine_of(engine, job, len(data.cases))
         if out is None:
-            return _in_memory(job, data, workers, on_case)
-        call = _Call(Path(out), workers, fresh, keep_fallbacks, export, on_case, on_resume, tell)
+            return _in_memory(job, data, workers, chosen, on_case)
+        call = _Call(Path(out), workers, chosen, fresh, keep_fallbacks, export, on_case, on_resume, tell)
         return _in_folder(job, data, call)
 
 
-def _in_memory(job: Job, data: Dataset, workers: int, on_case: Callable[[CaseRecord], None]) -> RunResult:
+def _in_memory(
+    job: Job, data: Dataset, workers: int, engine: RunEngine, on_case: Callable[[CaseRecord], None]
+) -> RunResult:
     identity, started = _identity(job, data), datetime.now(UTC)
     done: dict[str, CaseRecord] = {}
-    for record in job.answers(data.cases, workers):
+    for record in answers(engine, job, data.cases, workers):
         done[record.case_id] = record
         on_case(record)
     manifest = Manifest.after(identity, done.values(), [Session.of(started, job.ledger)])
@@ -140,6 +147,7 @@ class _Call:
 
     out: Path
     workers: int
+    engine: RunEngine
     fresh: bool
     keep_fallbacks: bool
     export: Collection[str]
@@ -180,7 +188,7 @@ def _answer_and_keep(
 ) -> None:
     """Each case on disk before it is told of, and run.json about once in MANIFEST_EVERY seconds."""
     kept_at = time.monotonic()
-    for record in job.answers(cases, call.workers):
+    for record in answers(call.engine, job, cases, call.workers, call.out, call.tell):
         folder.append(record)
         call.on_case(record)
         if time.monotonic() > kept_at + MANIFEST_EVERY:

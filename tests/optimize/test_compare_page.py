@@ -175,7 +175,7 @@ def test_a_report_tells_citations_scores_labels_and_notices(command: Command) ->
     assert ">essential</span>" in page and ">supplementary</span>" in page
     scores = json.loads(Path("r/scores.json").read_text())
     assert f"{scores['subtask_2']['leaderboard']['strict_micro_f1']:.2f}" in text
-    assert "missing: needs the extra" in text
+    assert "missing: " in text  # the extra, or a model
     notices = json.loads(Path("r/run.json").read_text())["notices"]
     for kind, number in notices.items():
         assert f"{number} × {NOTICES[kind]}" in text

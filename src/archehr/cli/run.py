@@ -81,6 +81,9 @@ def run(
     verify: VerifyOpt = None,
     no_abstain: NoAbstainOpt = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    engine: Annotated[
+        str, typer.Option(help="threads, processes (without an LM), or auto: processes for many cases")
+    ] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
     keep_fallbacks: Annotated[
@@ -124,6 +127,7 @@ def run(
             question=question,  # type: ignore[arg-type]
             stages=chosen_stages,
             workers=workers,
+            engine=engine,
             fresh=fresh,
             export=export or (),
             keep_fallbacks=keep_fallbacks,

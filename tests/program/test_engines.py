@@ -1,0 +1,161 @@
+"""The engines of a run: the same records whatever answers, and no case lost where a worker is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archehr
+from archehr.data.case import Case, DataError
+from archehr.program.batch import Interrupted
+from archehr.program.pipeline import GroundedQA
+from archehr.program.run.engines import processes, registry, worker
+from archehr.program.run.engines.engine import Work
+from archehr.program.run.engines.order import Order, case_as_json, case_from_json
+from archehr.program.run.engines.processes import Processes
+from archehr.program.run.job import Job
+from archehr.program.run.records import CaseRecord
+from archehr.program.stages.registry import STAGES
+
+CASES = archehr.read_cases("sample/test")
+
+
+def job(program: GroundedQA | None = None) -> Job:
+    return Job(program or archehr.load_program("extractive"), None, "own", tuple(STAGES))
+
+
+def work(cases: Any, its: Job | None = None, interrupt: threading.Event | None = None) -> Work:
+    return Work(its or job(), cases, 2, interrupt or threading.Event(), None, lambda _: None)
+
+
+def said(record: CaseRecord) -> dict[str, Any]:
+    return record.model_dump(mode="json", exclude={"seconds"})
+
+
+@pytest.mark.parametrize("settings", [{}, {"cut": 4, "answer_words": 30, "abstain": False}])
+@pytest.mark.parametrize("name", ["extractive", "extractive-dev"])
+def test_processes_give_the_records_of_threads(
+    name: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    program = archehr.load_program(name, settings)
+    plain = archehr.run_cases(CASES[:6], program, engine="threads").records
+    apart = archehr.run_cases(CASES[:6], program, engine="processes").records
+    assert [said(record) for record in apart] == [said(record) for record in plain]
+
+
+def test_a_case_crosses_without_its_gold() -> None:
+    for case in CASES:
+        crossed = case_from_json(case_as_json(case))
+        assert crossed.gold is None and case.gold is not None
+        assert crossed == Case(**{**vars_of(case), "gold": None})
+
+
+def vars_of(case: Case) -> dict[str, Any]:
+    return {name: getattr(case, name) for name in case.__dataclass_fields__}
+
+
+def test_a_worker_that_is_killed_loses_no_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+    ours = processes._Pool._started
+
+    def noted(pool: processes._Pool) -> subprocess.Popen[str]:
+        started.append(ours(pool))
+        return started[-1]
+
+    monkeypatch.setattr(processes._Pool, "_started", noted)
+    monkeypatch.setattr(processes, "cores", lambda: 1)
+    records = []
+    for record in Processes().answers(work(CASES[:4])):
+        records.append(record)
+        if len(records) == 1:
+            os.kill(started[0].pid, signal.SIGKILL)
+    assert sorted(record.case_id for record in records) == [case.id for case in CASES[:4]]
+    assert len(started) == 2 and all(worker.poll() is not None for worker in started)
+
+
+def test_a_case_that_ends_every_worker_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nread order\nread case\nexit 9\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(DataError, match=f"^case {CASES[0].id}: the worker process ended on it, twice"):
+        list(Processes().answers(work(CASES[:1])))
+
+
+def test_what_a_worker_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(self: Job, case: Case) -> CaseRecord:
+        raise DataError(f"case {case.id}: no")
+
+    monkeypatch.setattr(Job, "answer", refuses)
+    order = Order.of(job())
+    assert order is not None
+    replies = list(worker._replies(iter([order.model_dump_json(), case_as_json(CASES[0])])))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"^case 101: no$"):
+        processes._record(replies[0])
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    order = Order.of(job())
+    assert order is not None
+    with pytest.raises(ValueError, match="install the same archehr everywhere"):
+        order.model_copy(update={"program_hash": "0" * 64}).made()
+
+
+def test_an_interruption_keeps_what_was_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 1)
+    interrupt, records = threading.Event(), []
+    with pytest.raises(Interrupted):
+        for record in Processes().answers(work(CASES, interrupt=interrupt)):
+            records.append(record)
+            interrupt.set()
+    assert 1 <= len(records) < len(CASES)
+
+
+def test_of_a_stream_few_cases_are_held() -> None:
+    taken = 0
+
+    def stream() -> Iterator[Case]:
+        nonlocal taken
+        for case in CASES:
+            taken += 1
+            yield case
+
+    engine = registry.engine_of("threads", job(), len(CASES))
+    given: Iterator[CaseRecord] = engine.answers(Work(job(), stream(), 1, threading.Event(), None, lambda _: None))
+    next(given)
+    assert taken < len(CASES)
+    assert len(list(given)) == len(CASES) - 1
+
+
+def test_auto_takes_processes_for_many_cases_without_an_lm(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Another(GroundedQA):
+        """A user's own."""
+
+    monkeypatch.setattr(registry, "cores", lambda: 2)
+    asks = Job(archehr.load_program("zero_shot"), archehr.make_lm("knn"), "own", tuple(STAGES))
+    own = archehr.load_program("extractive")
+    own.__class__ = Another
+    chosen = {
+        (name, cases): type(registry.engine_of("auto", its, cases)).__name__
+        for name, its in {"extractive": job(), "asks": asks, "own": job(own)}.items()
+        for cases in (10, 5000)
+    }
+    assert [key for key, engine in chosen.items() if engine == "Processes"] == [("extractive", 5000)]
+    for its, why in ((asks, "without an LM"), (job(own), "not archehr's own")):
+        with pytest.raises(DataError, match=why):
+            registry.engine_of("processes", its, 1)
+
+
+def test_an_unknown_engine_is_one_line(command: Any) -> None:
+    ran = command("run", "sample/test", "--engine", "spark", "--out", "r")
+    assert ran.code == 2 and "--engine spark: there is no such engine; there are auto, threads, processes" in ran.err
+    assert not Path("r").exists()
