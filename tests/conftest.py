@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from archehr.cli import main
 from tests.browser import start_browser
+
+settings.register_profile("deep", max_examples=3000, deadline=None)  # pytest --hypothesis-profile=deep, for a hunt
 
 
 class Ran(NamedTuple):

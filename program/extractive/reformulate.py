@@ -37,6 +37,7 @@ transfuse|transfusion|end of life|missed|words|language
 
 
 _DANGLES = re.compile(r"\b(?:this|it|that|these|those|them|happen\w*|now)\b", re.IGNORECASE)
+_CLAUSES = re.compile(r"\s*[,;]\s*|\s+(?:and|but|so)\s+(?=(?:i|it|he|she|they|my|his|her|the) )", re.IGNORECASE)
 _TELLS = re.compile(r"(?:I|he|she|my|our|his|her)\b(?!')", re.IGNORECASE)
 _BUT_WANTS = re.compile(
     r"[,;.]?\s*\b(?:and |so |but )*(?:i (?:want|need|wish|would)|need (?:info|help|advice)|please|pls|plz|kindly)\b",
@@ -73,7 +74,14 @@ def reformulate(narrative: str, phrases: tuple[str, ...] = (), limit: int = WORD
     if not questions:
         return close(_without_a_question(message, patient, ranked), limit)
     best, *others = _fitting_first([(a, _put(a, patient, limit)) for a in questions[:4]], limit)
-    return close(_with_second(best, others, limit) or _with_topic(best[1], message, patient, limit), limit)
+    if both := _with_second(best, others, limit):
+        return close(both, limit)
+    question = _with_disease(best[1], message)
+    if patient.who != "other" or not names_first_person(question):  # not "am I going to have one too"
+        question = _with_topic(question, message, patient, limit)
+        asked = given if given.sentences else message
+        question = _after_what_it_points_at(question, best[0], asked, patient, limit)
+    return close(question, limit)
 
 
 def _put(ask: Ask, patient: Patient, limit: int) -> str:
@@ -109,24 +117,37 @@ def _with_second(best: tuple[Ask, str], others: list[tuple[Ask, str]], limit: in
     return ""
 
 
-def _with_topic(question: str, message: Message, patient: Patient, limit: int) -> str:
-    """ "this disease" by its name; and "is this normal" -> "is this normal, given fever and rash", where there is
-    room and the question names nothing itself."""
+def _with_disease(question: str, message: Message) -> str:
+    """ "this disease" by its name."""
     named = diseases(message)
     if len(named) == 1 and named[0].lower() not in question.lower():
-        question = _THIS_DISEASE.sub(lambda _: named[0], question, count=1)
+        return _THIS_DISEASE.sub(lambda _: named[0], question, count=1)
+    return question
+
+
+def _with_topic(question: str, message: Message, patient: Patient, limit: int) -> str:
+    """ "is this normal" -> "is this normal, given fever and rash", where there is room and the question names nothing
+    itself."""
     told = conditions(message, patient)
     dangles = _DANGLES.search(question) and _QUESTION.match(question)
-    if (
-        not told
-        or not dangles
-        or (patient.who == "other" and names_first_person(question))
-        or _names_something(question)
-    ):
+    if not told or not dangles or _names_something(question):
         return question
     for count in (2, 1):
         longer = f"{question}, given {' and '.join(told[:count])}"
         if len(told) >= count and len(longer.split()) <= limit:
+            return longer
+    return question
+
+
+def _after_what_it_points_at(question: str, ask: Ask, message: Message, patient: Patient, limit: int) -> str:
+    """ "Wasn't that dangerous" -> "they gave the patient haldol: wasn't that dangerous": what was said just before, or
+    its last clause, where there is room and the question names nothing itself."""
+    if ask.position < 1 or not _DANGLES.search(question) or "," in question or _names_something(question):
+        return question
+    before = plain(message.sentences[ask.position - 1]).rstrip(" .,;:!")
+    for told in (before, _CLAUSES.split(before)[-1]):
+        longer = f"{third_person(told, patient) or told}: {question[:1].lower()}{question[1:]}"
+        if "?" not in told and len(longer.split()) <= limit:
             return longer
     return question
 

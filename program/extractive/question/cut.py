@@ -13,6 +13,7 @@ _LEANS = frozenset(
     having being getting given also just only even other another using
     """.split()
 )
+_LABEL = re.compile(r"^(?:\W*(?:subject|message|note|re)\s*:)+\s*", re.IGNORECASE)  # left where thanks stood before it
 _JOINS = frozenset("and because since but so which or while if when although".split())
 _LINKS = frozenset("in for with from at on by after before to as without during i the my".split())
 _SUBORDINATE = frozenset("that which whether who whose".split())
@@ -42,7 +43,7 @@ _GOVERNS = frozenset(
 def close(question: str, limit: int = 15) -> str:
     """`question` with a capital and one question mark, at most `limit` words: an aside goes first, then the last
     clauses, then words at the end. Any text; "What is asked?" where no word is left."""
-    text = " ".join(re.sub(r"\?+", " ", question).split())
+    text = _LABEL.sub("", " ".join(re.sub(r"\?+", " ", question).split()))
     if len(text.split()) > limit:
         text = " ".join(re.sub(r"\s*\([^()]*\)", "", text).split()) or text
     words = text.split()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _SUBJECT_LABELS = r"subject|subj|re|fwd?|topic|title"
 # A label opens a line or follows a sentence; in capitals it may stand anywhere ("SUBJECT: Shingles MESSAGE: I am").
 _LABEL = re.compile(
-    rf"(?:^|(?<=[\n.?!:]))[ \t>*#-]*(?P<line>{_SUBJECT_LABELS}|message|msg|note|question|body|text)[ \t]*:+"
+    rf"(?:^|(?<=[\n.?!:]))[^\w\n]{{0,9}}(?P<line>{_SUBJECT_LABELS}|message|msg|note|question|body|text)[ \t]*:+"
     r"|\b(?P<capitals>SUBJECT|MESSAGE)[ \t]*:+",
     re.IGNORECASE | re.MULTILINE,
 )

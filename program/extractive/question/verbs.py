@@ -35,6 +35,23 @@ _PAST = {
     "turned": "turn", "said": "say", "switched": "switch", "changed": "change", "removed": "remove",
     "happened": "happen", "collapsed": "collapse", "fainted": "faint", "wanted": "want", "thought": "think",
 }  # fmt: skip
+# What is done in a hospital, known by its past form alone: many of these words are nouns as well.
+_DONE = """
+admit attempt bandage biopsy cancel clot check decide decrease delay deny diagnose discharge discontinue double
+drain drop examine explain fail faint halve increase infuse inject intubate leak lower mention move offer operate order
+perform place postpone prescribe prolong raise recommend reduce refer refuse release relapse replace restart resume
+rupture scan sedate skip suggest swell taper test transfer transfuse treat try use wean worsen
+""".split()
+_DOUBLED = frozenset("admit drop refer skip transfer".split())
+
+
+def _with_ed(word: str) -> str:
+    if word.endswith("y") and word[-2] not in "aeiou":
+        return word[:-1] + "ied"
+    return word + word[-1] * (word in _DOUBLED) + ("d" if word.endswith("e") else "ed")
+
+
+_PAST |= {_with_ed(word): word for word in _DONE} | {"rose": "rise", "held": "hold", "withheld": "withhold"}
 
 
 def is_base(word: str) -> bool:

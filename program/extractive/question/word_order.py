@@ -30,6 +30,9 @@ _OPENING = re.compile(
     r"|my (?:\w+ )?(?:question|concern|query) (?:is|was)(?: that)?)(?![-/'])\b[\s,:.)-]*|\d+[.)]\s*)+",
     re.IGNORECASE,
 )
+_FINITE = r"(?:is|are|was|were|can|could|will|would|should|shall|may|might|has|have|had|does|do|did)"
+# Behind "why the drain placed": by whom, or the verb that comes later.
+_IS_NO_VERB = re.compile(rf"\s+by\b|(?:(?!\b(?:and|but|because|when|after|before|if|that)\b)[^,;])*\b{_FINITE}\b", re.I)
 _CLOSING = re.compile(
     r"(?:[\s,;.!?-]|\b(?:please|pls|plz+|kindly|thanks?|thank (?:you|u)|thanx|thx|for real|straight up|or what"
     r"|on earth|sir|sirs|madam"
@@ -45,7 +48,6 @@ _MAIN_CLAUSE = re.compile(
     re.I,
 )
 _SUBJECT = re.compile(rf"(?:{_PRONOUN}|the|his|her|my|an?|all|some|people)\s", re.IGNORECASE)
-_FINITE = r"(?:is|are|was|were|can|could|will|would|should|shall|may|might|has|have|had|does|do|did)"
 
 
 def directly(text: str, embedded: bool, reorder: bool = True) -> str:
@@ -146,7 +148,8 @@ def _what_is_it(text: str) -> str | None:
     early = re.match(
         rf"(?P<wh>why|how|when) (?P<who>{_THING}) (?P<verb>[\w']+)\b(?P<rest>.*)", text, re.IGNORECASE | re.S
     )
-    if early and (re.fullmatch(_FINITE, early["verb"].lower()) or base_of_past(early["verb"].lower())):
+    past = early and base_of_past(early["verb"].lower()) and not _IS_NO_VERB.match(early["rest"])
+    if early and (past or re.fullmatch(_FINITE, early["verb"].lower())):
         turned = _inverted(early["who"], early["verb"], early["rest"])
         return f"{early['wh']} {turned}" if turned else None
     have = re.match(

@@ -510,4 +510,47 @@ MESSAGES = [
         "Should the patient go in?",
         "patient",
     ),
+    # what the question points at stands before it
+    Sent(
+        "points back",
+        "The hospital gave my father haldol and he has Parkinson's. Wasn't that dangerous?",
+        "The hospital gave the patient haldol and he has Parkinson's: wasn't that dangerous?",
+        "patient",
+    ),
+    Sent(
+        "points back",
+        "It has been 3 months since my knee replacement and it still is swollen and hot. Should it be?",
+        "It still is swollen and hot: should it be?",
+        "nobody",
+    ),
+    Sent(
+        "points back",
+        "They gave my daughter morphine. Is that safe?",
+        "They gave the patient morphine: is that safe?",
+        "patient",
+    ),
+    Sent(
+        "asked indirectly",
+        "We were never told why her sodium dropped so low. Can someone explain it?",
+        "Why did her sodium drop so low?",
+        "nobody",
+    ),
+    Sent(
+        "asked indirectly",
+        "I would like to know why they discharged my dad with a fever.",
+        "Why did they discharge the patient with a fever?",
+        "patient",
+    ),
+    Sent(
+        "asked indirectly",
+        "Can you tell me why the surgeon operated so late?",
+        "Why did the surgeon operate so late?",
+        "nobody",
+    ),
+    Sent(
+        "label",
+        "thanks Re: please help me get rid of gout",
+        "What can help get rid of gout?",
+        "nobody",
+    ),
 ]
