@@ -6,9 +6,9 @@ import contextlib
 import json
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree.ElementTree import Element, ParseError
 
 from archehr.data.case import DataError
@@ -124,13 +124,24 @@ def write_private(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Replace the file `path` by `content`, whole or in pieces, readable by its owner alone; all of it or nothing.
     Raises DataError."""
     pieces = [content] if isinstance(content, (str, bytes)) else content
+    with private_file(path) as out:
+        out.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+
+
+@contextlib.contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """`write_private` by hand: the file takes the place of `path` when it ends well. Raises DataError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+            yield out
         temporary.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
+        if isinstance(error, OSError):
+            raise DataError(
+                f"{path}: cannot be written ({error.strerror}); free space or name another place"
+            ) from None
+        raise

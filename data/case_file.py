@@ -1,0 +1,142 @@
+"""Cases beyond a few are kept in a temporary file and read one at a time, so that any number takes little memory."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from itertools import chain, islice
+from typing import Any, overload
+
+from archehr.data.case import AnswerSentence, Case, DataError, Document, Gold, Relevance, Sentence
+from archehr.data.hashes import DataHash
+
+FEW = 1_000  # cases that are held in memory, about 20 kB each
+
+
+def kept(cases: Iterable[Case]) -> Sequence[Case]:
+    """The cases for reading again and by position: a tuple of few or of what is in memory already, else a CaseFile.
+    Raises DataError."""
+    if isinstance(cases, CaseFile):
+        return cases
+    if isinstance(cases, (list, tuple)):
+        return tuple(cases)
+    coming = iter(cases)
+    first = tuple(islice(coming, FEW + 1))
+    return first if len(first) <= FEW else CaseFile.of(chain(first, coming))
+
+
+def chosen(cases: Sequence[Case], wanted: Callable[[str], bool]) -> Sequence[Case]:
+    """Those of the cases whose id is wanted, in their order."""
+    return cases.only(wanted) if isinstance(cases, CaseFile) else tuple(c for c in cases if wanted(c.id))
+
+
+def ids_of(cases: Sequence[Case]) -> Sequence[str]:
+    """The ids of the cases in order, without reading a CaseFile."""
+    return cases.ids if isinstance(cases, CaseFile) else [case.id for case in cases]
+
+
+class LineFile:
+    """JSON lines in a temporary file, its owner's alone, that is gone with this object or the process; read by place
+    from any thread."""
+
+    def __init__(self) -> None:
+        self._stream = tempfile.TemporaryFile()  # noqa: SIM115 closed by the line below
+        weakref.finalize(self, self._stream.close)
+        self._lock = threading.Lock()
+        self._end = 0
+
+    def append(self, value: Any) -> int:
+        """Write a value; its place. Raises DataError where the disk is full."""
+        line = json.dumps(value).encode() + b"\n"
+        place = self._end
+        with self._lock:
+            try:
+                self._stream.seek(place)
+                self._stream.write(line)
+            except OSError as error:
+                raise DataError(
+                    f"{tempfile.gettempdir()}: no room for the cases ({error.strerror}); free space, or name another "
+                    "folder by TMPDIR"
+                ) from None
+            self._end += len(line)
+        return place
+
+    def at(self, place: int) -> Any:
+        """The value at a place."""
+        with self._lock:
+            self._stream.seek(place)
+            line = self._stream.readline()
+        return json.loads(line)
+
+
+class CaseFile(Sequence[Case]):
+    """Cases on disk. In memory are their ids and places, and `sha256`, data_sha256 of all that were written."""
+
+    def __init__(self, lines: LineFile, ids: Sequence[str], places: Sequence[int], sha256: str | None = None) -> None:
+        self._lines, self.ids, self._places, self.sha256 = lines, ids, places, sha256
+
+    @classmethod
+    def of(cls, cases: Iterable[Case]) -> CaseFile:
+        """Write the cases, reading them once. Raises DataError."""
+        lines, ids, places, digest = LineFile(), list[str](), array("Q"), DataHash()
+        for case in cases:
+            ids.append(case.id)
+            places.append(lines.append(asdict(case)))
+            digest.add(case)
+        return cls(lines, ids, places, digest.hexdigest())
+
+    def only(self, wanted: Callable[[str], bool]) -> CaseFile:
+        """Those whose id is wanted, in the same file."""
+        at = [place for place, case_id in enumerate(self.ids) if wanted(case_id)]
+        return self if len(at) == len(self) else self._some(at)
+
+    def _some(self, at: Iterable[int]) -> CaseFile:
+        at = list(at)
+        return CaseFile(self._lines, [self.ids[i] for i in at], array("Q", (self._places[i] for i in at)))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, at: int) -> Case: ...
+    @overload
+    def __getitem__(self, at: slice) -> CaseFile: ...
+    def __getitem__(self, at: int | slice) -> Case | CaseFile:
+        if isinstance(at, slice):
+            return self._some(range(len(self))[at])
+        return _case(self._lines.at(self._places[at]))
+
+    def __repr__(self) -> str:
+        return f"CaseFile({len(self)} cases)"
+
+
+def _case(stored: dict[str, Any]) -> Case:
+    """A case as `asdict` made it."""
+    gold = stored["gold"]
+    return Case(
+        **stored
+        | {
+            "question_phrases": tuple(stored["question_phrases"]),
+            "sentences": tuple(Sentence(**s) for s in stored["sentences"]),
+            "answer_sentences": _answers(stored["answer_sentences"]),
+            "documents": tuple(Document(**d) for d in stored["documents"]),
+            "gold": None if gold is None else _gold(gold),
+        }
+    )
+
+
+def _gold(stored: dict[str, Any]) -> Gold:
+    labels = stored["relevance"]
+    relevance = None if labels is None else {i: Relevance(label) for i, label in labels.items()}
+    return Gold(**stored | {"relevance": relevance, "answer_sentences": _answers(stored["answer_sentences"])})
+
+
+def _answers(stored: Iterable[dict[str, Any]]) -> tuple[AnswerSentence, ...]:
+    return tuple(
+        AnswerSentence(s["id"], s["text"], None if s["citations"] is None else tuple(s["citations"])) for s in stored
+    )
