@@ -141,7 +141,5 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            raise DataError(
-                f"{path}: cannot be written ({error.strerror}); free space or name another place"
-            ) from None
+            raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
         raise

@@ -13,7 +13,7 @@ from archehr.data.case import DataError
 from archehr.data.files import read_json
 
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\r\n]*")
+_SIGN = re.compile(r"[^ \t\r\n]")
 _CHUNK = 1 << 20  # characters read at once
 _LONGEST = 1 << 26  # characters of one entry
 
@@ -78,9 +78,12 @@ class _Array:
     def _sign(self) -> str:
         """The next character that is not white space, "" at the end."""
         while True:
-            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  it matches anything
-            if self._at < len(self._text) or not self._read_more():
-                return self._text[self._at : self._at + 1]
+            if found := _SIGN.search(self._text, self._at):
+                self._at = found.start()
+                return found[0]
+            self._at = len(self._text)
+            if not self._read_more():
+                return ""
 
     def _entry(self) -> Any:
         self._sign()
