@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from functools import cache
 from itertools import chain, islice
-from typing import Any, overload
+from typing import TYPE_CHECKING, overload
 
-from archehr.data.case import AnswerSentence, Case, DataError, Document, Gold, Relevance, Sentence
+from archehr.data.case import Case, DataError
 from archehr.data.hashes import DataHash
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 FEW = 1_000  # cases that are held in memory, about 20 kB each
 
@@ -41,7 +43,7 @@ def ids_of(cases: Sequence[Case]) -> Sequence[str]:
 
 
 class LineFile:
-    """JSON lines in a temporary file, its owner's alone, that is gone with this object or the process; read by place
+    """Lines in a temporary file, its owner's alone, that is gone with this object or the process; read by place
     from any thread."""
 
     def __init__(self) -> None:
@@ -50,28 +52,26 @@ class LineFile:
         self._lock = threading.Lock()
         self._end = 0
 
-    def append(self, value: Any) -> int:
-        """Write a value; its place. Raises DataError where the disk is full."""
-        line = json.dumps(value).encode() + b"\n"
+    def append(self, line: bytes) -> int:
+        """Write a line; its place. Raises DataError where the disk is full."""
         place = self._end
         with self._lock:
             try:
                 self._stream.seek(place)
-                self._stream.write(line)
+                self._stream.write(line + b"\n")
             except OSError as error:
                 raise DataError(
                     f"{tempfile.gettempdir()}: no room for the cases ({error.strerror}); free space, or name another "
                     "folder by TMPDIR"
                 ) from None
-            self._end += len(line)
+            self._end += len(line) + 1
         return place
 
-    def at(self, place: int) -> Any:
-        """The value at a place."""
+    def at(self, place: int) -> bytes:
+        """The line at a place."""
         with self._lock:
             self._stream.seek(place)
-            line = self._stream.readline()
-        return json.loads(line)
+            return self._stream.readline()
 
 
 class CaseFile(Sequence[Case]):
@@ -86,7 +86,7 @@ class CaseFile(Sequence[Case]):
         lines, ids, places, digest = LineFile(), list[str](), array("Q"), DataHash()
         for case in cases:
             ids.append(case.id)
-            places.append(lines.append(asdict(case)))
+            places.append(lines.append(_adapter().dump_json(case)))
             digest.add(case)
         return cls(lines, ids, places, digest.hexdigest())
 
@@ -109,34 +109,14 @@ class CaseFile(Sequence[Case]):
     def __getitem__(self, at: int | slice) -> Case | CaseFile:
         if isinstance(at, slice):
             return self._some(range(len(self))[at])
-        return _case(self._lines.at(self._places[at]))
+        return _adapter().validate_json(self._lines.at(self._places[at]))
 
     def __repr__(self) -> str:
         return f"CaseFile({len(self)} cases)"
 
 
-def _case(stored: dict[str, Any]) -> Case:
-    """A case as `asdict` made it."""
-    gold = stored["gold"]
-    return Case(
-        **stored
-        | {
-            "question_phrases": tuple(stored["question_phrases"]),
-            "sentences": tuple(Sentence(**s) for s in stored["sentences"]),
-            "answer_sentences": _answers(stored["answer_sentences"]),
-            "documents": tuple(Document(**d) for d in stored["documents"]),
-            "gold": None if gold is None else _gold(gold),
-        }
-    )
+@cache
+def _adapter() -> TypeAdapter[Case]:
+    from pydantic import TypeAdapter  # which few cases do without
 
-
-def _gold(stored: dict[str, Any]) -> Gold:
-    labels = stored["relevance"]
-    relevance = None if labels is None else {i: Relevance(label) for i, label in labels.items()}
-    return Gold(**stored | {"relevance": relevance, "answer_sentences": _answers(stored["answer_sentences"])})
-
-
-def _answers(stored: Iterable[dict[str, Any]]) -> tuple[AnswerSentence, ...]:
-    return tuple(
-        AnswerSentence(s["id"], s["text"], None if s["citations"] is None else tuple(s["citations"])) for s in stored
-    )
+    return TypeAdapter(Case)

@@ -122,10 +122,10 @@ def run_cases(
     with booked_apart(tell) as ledger, watching_outages() as outages:
         counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)
         job = replace(job, ledger=ledger if counted else None, outages=outages)
-        chosen = engine_of(engine, job, len(data.cases))
+        answering = engine_of(engine, job, len(data.cases))
         if out is None:
-            return _in_memory(job, data, workers, chosen, on_case)
-        call = _Call(Path(out), workers, chosen, fresh, keep_fallbacks, export, on_case, on_resume, tell)
+            return _in_memory(job, data, workers, answering, on_case)
+        call = _Call(Path(out), workers, answering, fresh, keep_fallbacks, export, on_case, on_resume, tell)
         return _in_folder(job, data, call)
 
 
