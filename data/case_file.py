@@ -6,16 +6,18 @@ import tempfile
 import threading
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
-from archehr.data.case import Case, DataError
+from archehr.data.case import Case, DataError, Gold
 from archehr.data.hashes import DataHash
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+Kind = TypeVar("Kind")
 
 FEW = 1_000  # cases that are held in memory, about 20 kB each
 
@@ -30,6 +32,13 @@ def kept(cases: Iterable[Case]) -> Sequence[Case]:
     coming = iter(cases)
     first = tuple(islice(coming, FEW + 1))
     return first if len(first) <= FEW else CaseFile.of(chain(first, coming))
+
+
+def kept_golds(golds: Iterable[tuple[str, Gold]]) -> Mapping[str, Gold]:
+    """The pairs of case id and gold: a dict of few, else a GoldFile. Raises DataError."""
+    coming = iter(golds)
+    first = dict(islice(coming, FEW + 1))
+    return first if len(first) <= FEW else GoldFile(chain(first.items(), coming))
 
 
 def chosen(cases: Sequence[Case], wanted: Callable[[str], bool]) -> Sequence[Case]:
@@ -86,7 +95,7 @@ class CaseFile(Sequence[Case]):
         lines, ids, places, digest = LineFile(), list[str](), array("Q"), DataHash()
         for case in cases:
             ids.append(case.id)
-            places.append(lines.append(_adapter().dump_json(case)))
+            places.append(lines.append(_adapter(Case).dump_json(case)))
             digest.add(case)
         return cls(lines, ids, places, digest.hexdigest())
 
@@ -109,14 +118,34 @@ class CaseFile(Sequence[Case]):
     def __getitem__(self, at: int | slice) -> Case | CaseFile:
         if isinstance(at, slice):
             return self._some(range(len(self))[at])
-        return _adapter().validate_json(self._lines.at(self._places[at]))
+        return _adapter(Case).validate_json(self._lines.at(self._places[at]))
 
     def __repr__(self) -> str:
         return f"CaseFile({len(self)} cases)"
 
 
+class GoldFile(Mapping[str, Gold]):
+    """Gold by case id, on disk."""
+
+    def __init__(self, golds: Iterable[tuple[str, Gold]]) -> None:
+        self._lines = LineFile()
+        self._places = {case_id: self._lines.append(_adapter(Gold).dump_json(gold)) for case_id, gold in golds}
+
+    def __getitem__(self, case_id: str) -> Gold:
+        return _adapter(Gold).validate_json(self._lines.at(self._places[case_id]))
+
+    def __contains__(self, case_id: object) -> bool:
+        return case_id in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 @cache
-def _adapter() -> TypeAdapter[Case]:
+def _adapter(kind: type[Kind]) -> TypeAdapter[Kind]:
     from pydantic import TypeAdapter  # which few cases do without
 
-    return TypeAdapter(Case)
+    return TypeAdapter(kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from archehr.data.case import Case
@@ -38,9 +38,12 @@ def case_sha256(cases: Iterable[Case]) -> list[str]:
     return [case_hash(case) for case in cases]
 
 
+_UNSEEN = ("gold", "documents", "patient")
+
+
 def _seen(case: Case) -> dict[str, Any]:
     """A case as it is hashed. Where a sentence and a note stand in the source is left out: it changes no prompt."""
-    seen = asdict(case)
-    del seen["gold"], seen["documents"], seen["patient"]
+    seen = {f.name: getattr(case, f.name) for f in fields(case) if f.name not in _UNSEEN}
     seen["sentences"] = [{"id": s.id, "text": s.text, "paragraph_id": s.paragraph_id} for s in case.sentences]
+    seen["answer_sentences"] = [asdict(s) for s in case.answer_sentences]
     return seen

@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import Case, DataError, shown_ids
-from archehr.data.case_file import FEW, ids_of
-from archehr.data.dataset import read_cases, select_cases
+from archehr.data.case_file import FEW, ids_of, kept
+from archehr.data.dataset import read_dataset, select_cases
 from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
@@ -187,7 +187,7 @@ def score_file(
     chosen = select_cases(_known_cases(data, key, notes, options), cases)
     with _naming(submission):
         result = score_submission(
-            entries, chosen, subtask, wanted=[case.id for case in chosen] if cases else None, resources=resources
+            entries, chosen, subtask, wanted=set(ids_of(chosen)) if cases else None, resources=resources
         )
     return replace(result, notes=notes + result.notes)
 
@@ -218,11 +218,13 @@ def _result(subtask: int, scored: Scored, notes: list[str]) -> ScoreResult:
 
 def _known_cases(
     data: str | Path | None, key: str | Path | None, notes: list[str], options: ReadOptions | None
-) -> list[Case]:
+) -> Sequence[Case]:
     if data is not None:
-        return read_cases(data, key, notes=notes, options=options)
+        read = read_dataset(data, key, options)
+        notes.extend(read.notes)
+        return read.cases
     assert key is not None
-    return [Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items()]
+    return kept(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
 
 
 def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> tuple[Any, Element | None]:
