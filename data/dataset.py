@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case, DataError, shown_id, shown_ids
+from archehr.data.case_file import CaseFile, chosen, ids_of, kept
 from archehr.data.files import is_shipped, located, names_sample
+from archehr.data.hashes import DataHash
+from archehr.data.hashes import case_sha256 as case_sha256
 from archehr.data.key import read_key, with_gold
 from archehr.data.readers import all_readers, frame_reader, reader_of, what_data_is
 from archehr.data.reading.reader import Reader, Reading, ReadOptions
@@ -27,20 +28,21 @@ class Dataset:
 
     `name` is DATA as the user names it ("sample/dev" for the shipped sample alone), `title` a short form of it for the
     names of folders, `key` the key file that gave the gold, `notes` what the user should be told of the reading.
-    `chosen_from` are all the cases of DATA, where `cases` are only some of them.
+    `chosen_from` are all the cases of DATA, where `cases` are only some of them. Both are tuples of a few cases, else
+    read from a temporary file one at a time.
     """
 
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     name: str = ""
     title: str = ""
     key: Path | None = None
     notes: tuple[str, ...] = ()
-    chosen_from: tuple[Case, ...] = ()
+    chosen_from: Sequence[Case] = ()
 
     @classmethod
     def of(cls, data: Dataset | Iterable[Case]) -> Dataset:
         """The data itself, or plain cases as nameless data."""
-        return data if isinstance(data, Dataset) else cls(tuple(data))
+        return data if isinstance(data, Dataset) else cls(kept(data))
 
     @cached_property
     def sha256(self) -> str:
@@ -51,8 +53,8 @@ class Dataset:
         """The same data with the cases named by a list such as "1,4-9". Raises DataError for an unknown id."""
         if not wanted:
             return self
-        chosen = tuple(select_cases(self.cases, wanted))
-        return replace(self, cases=chosen, chosen_from=self.chosen_from or self.cases)
+        some = select_cases(self.cases, wanted)
+        return replace(self, cases=some, chosen_from=self.chosen_from or self.cases)
 
 
 def read_dataset(source: Any, key: str | Path | None = None, options: ReadOptions | None = None) -> Dataset:
@@ -64,7 +66,7 @@ def read_dataset(source: Any, key: str | Path | None = None, options: ReadOption
     """
     reading, reader = _opened(source, options or ReadOptions())
     key_path = Path(key) if key is not None else reader.find_key(reading.path)
-    cases = tuple(_with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
+    cases = kept(_with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
     notes = (*reading.notes, *_left_out(reading))
     if not cases:
         raise DataError("; ".join((f"{reading.path}: no case in it", *notes)))
@@ -175,16 +177,16 @@ def _names(reading: Reading, reader: Reader) -> tuple[str, str]:
     return f"./{path}" if path.parts[:1] == ("sample",) else str(path), reader.title(path.resolve())
 
 
-def select_cases(cases: Sequence[Case], wanted: str | None) -> list[Case]:
+def select_cases(cases: Sequence[Case], wanted: str | None) -> Sequence[Case]:
     """The cases named by a list such as "1,4-9", in file order. Raises DataError for an id that is not there."""
     if not wanted:
-        return list(cases)
+        return cases
     ids = parse_case_ids(wanted)
-    known = {c.id for c in cases}
+    known = set(ids_of(cases))
     if missing := [i for i in ids if i not in known]:
         there = shown_ids(sorted(known))
         raise DataError(f"--cases {wanted}: no case {', '.join(missing)} in the data; it has {there}")
-    return [c for c in cases if c.id in set(ids)]
+    return chosen(cases, set(ids).__contains__)
 
 
 def parse_case_ids(text: str) -> list[str]:
@@ -209,25 +211,9 @@ def parse_case_ids(text: str) -> list[str]:
 
 def data_sha256(cases: Iterable[Case]) -> str:
     """sha256 of what the program may see of the cases (so not of the gold)."""
-    digest = hashlib.sha256()
+    if isinstance(cases, CaseFile) and cases.sha256 is not None:
+        return cases.sha256
+    digest = DataHash()
     for case in cases:
-        digest.update(json.dumps(_seen(case), sort_keys=True, ensure_ascii=False).encode())
+        digest.add(case)
     return digest.hexdigest()
-
-
-def case_sha256(cases: Iterable[Case]) -> list[str]:
-    """For each case 12 digits that tell it again in other data: of its message and note sentences alone, since its id
-    may change there, and a reviewer may correct its question and its answer."""
-    return [_sha256([case.narrative, [[s.id, s.text] for s in case.sentences]])[:12] for case in cases]
-
-
-def _sha256(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
-
-
-def _seen(case: Case) -> dict[str, Any]:
-    """A case as it is hashed. Where a sentence and a note stand in the source is left out: it changes no prompt."""
-    seen = asdict(case)
-    del seen["gold"], seen["documents"], seen["patient"]
-    seen["sentences"] = [{"id": s.id, "text": s.text, "paragraph_id": s.paragraph_id} for s in case.sentences]
-    return seen

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree.ElementTree import Element, ParseError
 
 from archehr.data.case import DataError
@@ -96,41 +97,85 @@ def read_json(path: Path) -> Any:
 
 def read_xml(path: Path) -> Element:
     """The root of an XML file that declares no entities. Raises DataError for anything that is not whole XML."""
-    import defusedxml
-    from defusedxml.ElementTree import fromstring
+    root = None
+    for event, element in _xml_events(path):
+        if root is None and event == "start":
+            root = element
+    assert root is not None
+    return root
 
-    raw = _read_bytes(path)
-    if not raw.strip(b"\x00 \t\r\n\xef\xbb\xbf\xff\xfe"):
+
+def xml_cases(path: Path) -> Iterator[Element]:
+    """The <case> elements of an XML file one at a time, as `read_xml` reads it; they stand below the root, or one is
+    the root. Raises DataError, also where there is none."""
+    open_elements: list[Element] = []
+    found = False
+    for event, element in _xml_events(path):
+        if event == "start":
+            open_elements.append(element)
+            continue
+        open_elements.pop()
+        if element.tag == "case" and len(open_elements) <= 1:
+            found = True
+            yield element
+        if len(open_elements) == 1 and open_elements[0].tag != "case":
+            del open_elements[0][:]  # what has been given out need not be held
+    if not found:
+        raise DataError(f"{path}: no <case> element below <{element.tag[:40]}>; is this a shared-task file?")
+
+
+def _xml_events(path: Path) -> Iterator[tuple[str, Element]]:
+    import defusedxml
+    from defusedxml.ElementTree import iterparse
+
+    head = unpacked_head(path)
+    if not head.strip(b"\x00 \t\r\n\xef\xbb\xbf\xff\xfe"):
         raise DataError(f"{path}: the file is empty; it should hold <annotations> with <case> elements")
     try:
-        # A file saved anew as UTF-16 often still declares UTF-8; its byte order mark is right.
-        root = fromstring(raw.decode("utf-16") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else raw)
+        with path.open("rb") as raw:
+            # A file saved anew as UTF-16 often still declares UTF-8; its byte order mark is right.
+            marked = head[:2] in (b"\xff\xfe", b"\xfe\xff")
+            yield from iterparse(io.TextIOWrapper(raw, "utf-16") if marked else raw, ("start", "end"))
     except defusedxml.DefusedXmlException as error:
         raise DataError(
             f"{path}: refused, the XML declares entities or external references; remove its DOCTYPE"
         ) from error
-    except (ParseError, UnicodeError, ValueError, LookupError) as error:
+    except (ParseError, ValueError, LookupError) as error:
         line = getattr(error, "position", (0,))[0]
         where = f" at line {line}" if line else ""
-        if b"</annotations" in raw.replace(b"\x00", b""):
+        if b"</annotations" in _tail(path).replace(b"\x00", b""):
             fault = f"not well-formed XML{where}; correct it there, or get another copy of the file"
         else:
             fault = f"truncated or not XML{where}; get a complete copy of the file"
         raise DataError(f"{path}: {fault}") from error
-    return root
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - _HEAD))
+        return stream.read()
 
 
 def write_private(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Replace the file `path` by `content`, whole or in pieces, readable by its owner alone; all of it or nothing.
     Raises DataError."""
     pieces = [content] if isinstance(content, (str, bytes)) else content
+    with private_file(path) as out:
+        out.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+
+
+@contextlib.contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """`write_private` by hand: the file takes the place of `path` when it ends well. Raises DataError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+            yield out
         temporary.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
+        if isinstance(error, OSError):
+            raise DataError(f"{path}: cannot be written ({error.strerror}); free space or name another place") from None
+        raise

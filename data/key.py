@@ -9,25 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance, shown_id, shown_ids
-from archehr.data.files import LAYOUT, read_json
+from archehr.data.case_file import kept_golds
+from archehr.data.files import LAYOUT
+from archehr.data.json_stream import json_array
 
 _LONGEST_RANGE = 10_000
 
 
-def read_key(path: str | Path, *, notes: list[str] | None = None) -> dict[str, Gold]:
+def read_key(path: str | Path, *, notes: list[str] | None = None) -> Mapping[str, Gold]:
     """The key file alone: case id -> Gold, in file order. Raises DataError."""
-    path = Path(path)
-    entries = read_json(path)
-    if not isinstance(entries, list):
-        raise DataError(f"{path}: a key is a JSON array of cases; this is {type(entries).__name__}")
-    golds: dict[str, Gold] = {}
-    seen = notes if notes is not None else []
-    for position, entry in enumerate(entries, 1):
+    return kept_golds(_golds(Path(path), notes if notes is not None else []))
+
+
+def _golds(path: Path, notes: list[str]) -> Iterator[tuple[str, Gold]]:
+    seen: set[str] = set()
+    for position, entry in enumerate(json_array(path, "a key"), 1):
         case_id = _id(entry, "case_id", f"{path}: entry {position}")
-        if case_id in golds:
+        if case_id in seen:
             raise DataError(f"{path}: case {shown_id(case_id)} stands twice in the key; remove one")
-        golds[case_id] = _gold(entry, path, case_id, seen)
-    return golds
+        seen.add(case_id)
+        yield case_id, _gold(entry, path, case_id, notes)
 
 
 def parse_citations(value: object) -> tuple[str, ...] | None:

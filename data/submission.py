@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case, DataError, shown_id
-from archehr.data.files import read_json, write_private
+from archehr.data.files import private_file
+from archehr.data.json_stream import json_array
 
 SUBTASKS = (1, 2, 3, 4)
 WORD_LIMITS = {1: 15, 3: 75}
+_PIECE = 1 << 20  # characters
 
 
 @dataclass(slots=True)
@@ -32,34 +35,57 @@ def write_submission(path: str | Path, subtask: int, predictions: Mapping[str, A
 
     A prediction is text (subtasks 1, 3), a list of note ids (2), or a list of (answer id, note ids) pairs (4).
     """
-    entries = submission_entries(subtask, predictions)
-    write_private(Path(path), json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+    with submission_file(path, subtask) as add:
+        for case_id, prediction in predictions.items():
+            add(case_id, prediction)
+
+
+@contextmanager
+def submission_file(path: str | Path, subtask: int) -> Iterator[Callable[[str, Any], None]]:
+    """`write_submission` case by case: what it gives takes a case id and its prediction. Raises DataError."""
+    with private_file(Path(path)) as out:
+        before = "[\n "
+
+        def add(case_id: str, prediction: Any) -> None:
+            nonlocal before
+            entry = json.dumps(_entry(subtask, case_id, prediction), indent=1, ensure_ascii=False)
+            out.write((before + entry.replace("\n", "\n ")).encode())
+            before = ",\n "
+
+        yield add
+        out.write(b"[]\n" if before.startswith("[") else b"\n]\n")
 
 
 def submission_entries(subtask: int, predictions: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The official JSON array of {case id: prediction}, predictions as `write_submission` takes them."""
-    return [{"case_id": case_id, "prediction": _as_json(subtask, p)} for case_id, p in predictions.items()]
+    return [_entry(subtask, case_id, prediction) for case_id, prediction in predictions.items()]
 
 
 def read_submission(path: str | Path) -> list[Any]:
     """The JSON array of a submission file, unchecked beyond that. Raises DataError."""
-    entries = read_json(Path(path))
-    if not isinstance(entries, list):
-        raise DataError(f"{path}: a submission is a JSON array of cases; this is {type(entries).__name__}")
-    return entries
+    return list(iter_submission(path))
+
+
+def iter_submission(path: str | Path) -> Iterator[Any]:
+    """The entries of `read_submission` one at a time."""
+    return json_array(Path(path), "a submission")
 
 
 def loader_fault(path: str | Path) -> str | None:
-    """Why the organisers' loader, json.load(open(path)), refuses the bytes of a file that we can read, else None."""
-    raw = Path(path).read_bytes()
-    if raw.startswith(b"\xef\xbb\xbf"):
-        return "begins with a byte order mark, which the official loader refuses; save it as UTF-8 without BOM"
+    """Why the organisers' loader, json.load(open(path)), refuses the bytes of a JSON file that we can read, else None.
+    Raises DataError for a file that cannot be read."""
     try:
-        json.loads(raw.decode("utf-8"))
+        with Path(path).open(encoding="utf-8", newline="") as text:
+            if text.read(1) == "\ufeff":
+                return "begins with a byte order mark, which the official loader refuses; save it as UTF-8 without BOM"
+            text.seek(0)
+            while piece := text.read(_PIECE):
+                if "\0" in piece:  # UTF-16 and UTF-32 without a mark are valid UTF-8, full of NUL
+                    return "not plain UTF-8 text, which the official loader refuses; save it as UTF-8"
     except UnicodeDecodeError:
         return "not UTF-8 but in another encoding, which the official loader refuses; save it as UTF-8"
-    except ValueError:  # UTF-16 and UTF-32 without a mark are valid UTF-8, full of NUL
-        return "not plain UTF-8 text, which the official loader refuses; save it as UTF-8"
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from error
     return None
 
 
@@ -148,6 +174,10 @@ def _check_links(links: list[Any], case: Case, report: Validation) -> None:
 
 def _listed(ids: Sequence[str], most: int = 5) -> str:
     return ", ".join(map(shown_id, ids[:most])) + (" and more" if len(ids) > most else "")
+
+
+def _entry(subtask: int, case_id: str, prediction: Any) -> dict[str, Any]:
+    return {"case_id": case_id, "prediction": _as_json(subtask, prediction)}
 
 
 def _as_json(subtask: int, prediction: Any) -> Any:

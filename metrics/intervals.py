@@ -13,6 +13,7 @@ from archehr.metrics.leaderboard import CaseTable
 
 RESAMPLES = 10_000
 SEED = 2026
+BLOCK = 2_000_000  # draws in memory at once, 16 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _resampled(table: CaseTable, resamples: int, seed: int) -> dict[str, Array]:
     n = len(table.case_ids)
     if n == 0:
         raise DataError("no cases to score, so there is nothing to resample; check --cases and the files")
-    return table.board(_weights(n, resamples, seed) @ table.values, n)
+    return table.board(_totals(table.values, resamples, seed), n)
 
 
 def _bounds(scores: Array) -> tuple[float, float]:
@@ -75,14 +76,29 @@ def _bounds(scores: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _totals(values: Array, resamples: int, seed: int) -> Array:
+    """Shape (resamples, columns): the sums over the cases that each resample drew."""
+    n = len(values)
+    if resamples * n <= BLOCK:
+        return _weights(n, resamples, seed) @ values
+    generator, at_once = np.random.default_rng(seed), max(1, BLOCK // n)
+    sizes = (min(at_once, resamples - done) for done in range(0, resamples, at_once))
+    return np.concatenate([_drawn(generator, n, size) @ values for size in sizes])
+
+
 @lru_cache(maxsize=4)
 def _weights(n: int, resamples: int, seed: int) -> Array:
-    """Shape (resamples, n): how often each case was drawn. The same draws serve every score and both of a pair."""
-    drawn = np.random.default_rng(seed).integers(0, n, size=(resamples, n))
-    offset = np.arange(resamples)[:, None] * n
-    weights = np.bincount((drawn + offset).ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
+    """How often each resample drew each case. The same draws serve every score and both of a pair."""
+    weights = _drawn(np.random.default_rng(seed), n, resamples)
     weights.setflags(write=False)
     return weights
+
+
+def _drawn(generator: np.random.Generator, n: int, resamples: int) -> Array:
+    """Shape (resamples, n): how often each case was drawn."""
+    drawn = generator.integers(0, n, size=(resamples, n))
+    drawn += np.arange(resamples)[:, None] * n
+    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
 
 
 def _reordered(table: CaseTable, case_ids: tuple[str, ...]) -> CaseTable:

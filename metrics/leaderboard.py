@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +29,35 @@ class CaseTable:
         scores = self.board(self.values.sum(axis=0), len(self.case_ids))
         return {name: float(score) for name, score in scores.items()}
 
+    def case_boards(self, names: Sequence[str]) -> CaseBoards:
+        """The `names` of the board of each case alone."""
+        board = self.board(self.values, 1)
+        return CaseBoards(self.case_ids, {name: board[name] for name in names})
+
     def per_case(self) -> list[dict[str, float | str]]:
         """One record per case: its id and its columns (counts, and fractions as the official code averages them)."""
         return [
             {"case_id": case_id, **dict(zip(self.columns, map(float, row), strict=True))}
             for case_id, row in zip(self.case_ids, self.values, strict=True)
         ]
+
+
+class CaseBoards(Mapping[str, dict[str, float]]):
+    """Case id -> score name -> score (0-100), kept as a number a score and case until it is asked for."""
+
+    def __init__(self, case_ids: Sequence[str], scores: Mapping[str, Array]) -> None:
+        self._rows = {case_id: row for row, case_id in enumerate(case_ids)}
+        self._scores = scores
+
+    def __getitem__(self, case_id: str) -> dict[str, float]:
+        row = self._rows[case_id]
+        return {name: float(scores[row]) for name, scores in self._scores.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def text_table(case_ids: Sequence[str], scores: Mapping[str, Sequence[float]], subtask: int) -> CaseTable:

@@ -16,7 +16,7 @@ from archehr.metrics.keys import official_keys
 from archehr.metrics.leaderboard import text_table
 from archehr.metrics.predictions import WORD_LIMIT, check_cases, read_predictions
 from archehr.metrics.scorers.text import ROUGE
-from archehr.metrics.tables import Scored, build_table
+from archehr.metrics.tables import Scored, Scorer
 
 
 def official_subtask2(submission: Any, key: Any, case_ids_to_score: Collection[str] | None = None) -> dict[str, float]:
@@ -47,7 +47,7 @@ def official_score(
     Subtask 1 needs `xml` (the root of archehr-qa.xml), 2 and 4 `key` (the parsed key), 3 both. Components whose
     model is not there are missing, where the official script would stop. Raises DataError.
     """
-    predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
+    predictions = list(read_predictions(submission, subtask, wanted=wanted, notes=notes))
     if subtask in WORD_LIMIT and (empty := [case_id for case_id, text in predictions if not text]):
         raise DataError(f"case {empty[0]}: the prediction is empty; the official script stops here")
     keys = official_keys(subtask, key, xml, wanted)
@@ -56,7 +56,10 @@ def official_score(
         notes.append("citations kept as strings were read character by character, as the official script does")
     if subtask == 3 and (bare := [case_id for case_id in keys if keys[case_id].source is None]):
         raise DataError(f"case {bare[0]} is in the key but not in the XML; the official script stops here")
-    scored = build_table(subtask, predictions, keys, resources or Resources(), official_only=True)
+    scorer = Scorer(subtask, resources or Resources(), official_only=True)
+    for case_id, prediction in predictions:
+        scorer.add(case_id, prediction, keys[case_id])
+    scored = scorer.scored()
     if scored.unscorable:
         where, why = next(iter(scored.unscorable.items()))
         raise DataError(f"{where}: {why}; the official script stops here, score without --as-official")

@@ -16,14 +16,14 @@ Prediction = Any
 
 def read_predictions(
     submission: Any, subtask: int, *, wanted: Collection[str] | None, notes: list[str] | None = None
-) -> list[tuple[str, Prediction]]:
-    """(case id, prediction) in file order, without the cases that are not `wanted`, which are not checked either.
+) -> Iterator[tuple[str, Prediction]]:
+    """(case id, prediction) in file order, without the cases that are not `wanted`, which are not checked either; they
+    are read one at a time.
 
     Follows `load_submission` of the official scoring_subtask_N.py: ids stay the strings they are, texts are stripped
     and cut at 15 (subtask 1) or 75 (subtask 3) words. Cut and empty texts are named in `notes`. Raises DataError for
     the first fault.
     """
-    found: list[tuple[str, Prediction]] = []
     for position, entry in _enumerated(submission):
         with faults_at(f"entry {position} of the submission"):
             case_id = entry["case_id"]
@@ -33,12 +33,11 @@ def read_predictions(
             prediction = entry["prediction"]
         where = f"case {shown_id(case_id)}"
         if subtask == 2:
-            found.append((case_id, _ids(prediction, where)))
+            yield case_id, _ids(prediction, where)
         elif subtask == 4:
-            found.append((case_id, [_link(item, where) for item in _list(prediction, where, "alignment objects")]))
+            yield case_id, [_link(item, where) for item in _list(prediction, where, "alignment objects")]
         else:
-            found.append((case_id, _text(prediction, where, WORD_LIMIT[subtask], notes if notes is not None else [])))
-    return found
+            yield case_id, _text(prediction, where, WORD_LIMIT[subtask], notes if notes is not None else [])
 
 
 def cut_words(text: str, limit: int) -> str:
@@ -82,9 +81,9 @@ def faults_at(where: str) -> Iterator[None]:
         raise DataError(f"{where}: a value has the wrong type; compare it with the official format") from error
 
 
-def _enumerated(submission: Any) -> list[tuple[int, Any]]:
+def _enumerated(submission: Any) -> Iterator[tuple[int, Any]]:
     with faults_at("the submission"):
-        return list(enumerate(submission, 1))
+        return enumerate(submission, 1)
 
 
 def _list(value: Any, where: str, what: str) -> list[Any]:

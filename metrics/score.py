@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from archehr.data.case import Case, DataError
-from archehr.data.dataset import read_cases, select_cases
+from archehr.data.case import Case, DataError, shown_ids
+from archehr.data.case_file import FEW, ids_of, kept
+from archehr.data.dataset import read_dataset, select_cases
 from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.reading.reader import ReadOptions
-from archehr.data.submission import loader_fault, read_submission
+from archehr.data.submission import iter_submission, loader_fault
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import key_of
-from archehr.metrics.leaderboard import CaseTable
+from archehr.metrics.leaderboard import CaseBoards, CaseTable
 from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
-from archehr.metrics.tables import Scored, build_table
+from archehr.metrics.tables import Scored, Scorer
 
 
 class MissingReference(DataError):
@@ -75,15 +76,12 @@ class ScoreResult:
         """The components that could be computed, in the order of the leaderboard."""
         return [c.name for c in components(self.subtask) if c.name in self.table.columns]
 
-    def case_scores(self) -> dict[str, dict[str, float]]:
+    def case_scores(self) -> CaseBoards:
         """Case id -> what the case alone would score (0-100): the headline, what stands beside it, each component."""
-        shown = [self.headline, *SUBTASKS[self.subtask].beside.values(), *self.components]
-        table = self.table
-        boards = ((i, table.board(row, 1)) for i, row in zip(table.case_ids, table.values, strict=True))
-        return {i: {name: float(board[name]) for name in shown} for i, board in boards}
+        return self.table.case_boards([self.headline, *SUBTASKS[self.subtask].beside.values(), *self.components])
 
     def as_json(self) -> dict[str, Any]:
-        """What `--json` prints and scores.json holds."""
+        """What `--json` prints and scores.json holds; of many cases "case_scores" is a CaseBoards."""
         found: dict[str, Any] = {
             "leaderboard": self.leaderboard,
             "intervals": {name: interval.as_dict() for name, interval in self.intervals.items()},
@@ -92,7 +90,9 @@ class ScoreResult:
         }
         if self.mean is not None:
             found |= {MEAN: self.mean, "mean_of": self.mean_of}
-        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": self.case_scores()}
+        boards = self.case_scores()
+        of_cases = dict(boards) if len(boards) <= FEW else boards
+        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": of_cases}
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Table cells: score name, value, 95 % interval; what is missing last."""
@@ -117,7 +117,7 @@ def score_submission(
     wanted: Collection[str] | None = None,
     resources: Resources | None = None,
 ) -> ScoreResult:
-    """Scores a loaded submission against the gold of `cases`; it must hold each of them that has gold once.
+    """Scores the entries of a submission against the gold of `cases`; it must hold each of them that has gold once.
 
     Entries that are not `wanted` (case ids; None is all) are passed over unread, as in the official scripts.
 
@@ -125,20 +125,30 @@ def score_submission(
     refused, citations kept as strings are read as lists, an empty text is scored and named. Submitted cases outside
     `cases` are an error; cases without gold are skipped with a note. Raises DataError.
     """
-    notes: list[str] = []
-    keys = {case.id: key for case in cases if (key := key_of(case, subtask)) is not None}
-    if not keys:
+    if not any(key_of(case, subtask) is not None for case in cases):
         raise MissingReference(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
-    bare = {case.id for case in cases} - set(keys)
-    predictions = read_predictions(submission, subtask, wanted=wanted, notes=notes)
-    ids = [case_id for case_id, _ in predictions]
-    if twice := sorted({str(i) for i in ids if ids.count(i) > 1}):
-        raise DataError(f"case {', '.join(twice)} stands twice; keep one (the official script would count both)")
-    check_cases(set(ids) - bare, keys)
-    if skipped := sorted(bare & set(ids)):
-        notes.append(f"not scored, the data has no reference for case {', '.join(skipped)}")
-    scored = build_table(subtask, [p for p in predictions if p[0] in keys], keys, resources or Resources())
-    return _result(subtask, scored, notes)
+    places = {case_id: place for place, case_id in enumerate(ids_of(cases))}
+    scorer, notes = Scorer(subtask, resources or Resources()), list[str]()
+    seen, twice, extra, bare = set[Any](), set[str](), list[Any](), list[str]()
+    for case_id, prediction in read_predictions(submission, subtask, wanted=wanted, notes=notes):
+        if case_id in seen:
+            twice.add(str(case_id))
+        elif case_id not in places:
+            extra.append(case_id)
+        elif (key := key_of(cases[places[case_id]], subtask)) is None:
+            bare.append(case_id)
+        else:
+            scorer.add(case_id, prediction, key)
+        seen.add(case_id)
+    if twice:
+        raise DataError(
+            f"case {', '.join(sorted(twice))} stands twice; keep one (the official script would count both)"
+        )
+    unanswered = (case_id for case_id in places if case_id not in seen)
+    check_cases(extra, [i for i in unanswered if key_of(cases[places[i]], subtask) is not None])
+    if bare:
+        notes.append(f"not scored, the data has no reference for case {shown_ids(sorted(bare), most=40)}")
+    return _result(subtask, scorer.scored(), notes)
 
 
 def score_file(
@@ -160,7 +170,7 @@ def score_file(
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
     if data is None and key is None:
         raise DataError("nothing to score against; pass --data DATA or --key KEY")
-    entries = read_submission(submission)
+    entries = iter_submission(submission)
     notes: list[str] = []
     if (fault := loader_fault(submission)) is not None:
         if as_official:
@@ -177,7 +187,7 @@ def score_file(
     chosen = select_cases(_known_cases(data, key, notes, options), cases)
     with _naming(submission):
         result = score_submission(
-            entries, chosen, subtask, wanted=[case.id for case in chosen] if cases else None, resources=resources
+            entries, chosen, subtask, wanted=set(ids_of(chosen)) if cases else None, resources=resources
         )
     return replace(result, notes=notes + result.notes)
 
@@ -208,11 +218,13 @@ def _result(subtask: int, scored: Scored, notes: list[str]) -> ScoreResult:
 
 def _known_cases(
     data: str | Path | None, key: str | Path | None, notes: list[str], options: ReadOptions | None
-) -> list[Case]:
+) -> Sequence[Case]:
     if data is not None:
-        return read_cases(data, key, notes=notes, options=options)
+        read = read_dataset(data, key, options)
+        notes.extend(read.notes)
+        return read.cases
     assert key is not None
-    return [Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items()]
+    return kept(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
 
 
 def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> tuple[Any, Element | None]:
@@ -230,8 +242,10 @@ def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> t
 
 @contextmanager
 def _naming(path: str | Path) -> Iterator[None]:
-    """Puts the submission's name before what is wrong with it."""
+    """Puts the submission's name before what is wrong with it, where it is not there."""
     try:
         yield
     except DataError as error:
+        if str(error).startswith(f"{path}: "):
+            raise
         raise type(error)(f"{path}: {error}") from error

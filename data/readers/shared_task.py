@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import AnswerSentence, Case, DataError, Sentence, shown_id
-from archehr.data.files import KEY_NAME, LAYOUT, XML_NAME, decoded_head, located, read_xml, unpacked_head
+from archehr.data.files import KEY_NAME, LAYOUT, XML_NAME, decoded_head, located, unpacked_head, xml_cases
 from archehr.data.reading.reader import Reader, Reading, Source
 from archehr.data.reading.texts import refuse_other_standards
 from archehr.data.splitter.headers import Span
@@ -52,11 +52,7 @@ def _title(path: Path) -> str:
 def _cases(reading: Reading) -> Iterator[Case]:
     path = find_xml(reading.path)
     refuse_other_standards(decoded_head(unpacked_head(path)), str(path))
-    root = read_xml(path)
-    elements = [root] if root.tag == "case" else root.findall("case")
-    if not elements:
-        raise DataError(f"{path}: no <case> element below <{root.tag[:40]}>; is this a shared-task file?")
-    for position, element in enumerate(elements, 1):
+    for position, element in enumerate(xml_cases(path), 1):
         yield _case(element, path, position)
 
 

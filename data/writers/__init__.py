@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from archehr.data.case import DataError
@@ -11,7 +11,7 @@ from archehr.data.writers.fhir import write_fhir
 from archehr.data.writers.omop import write_omop
 from archehr.data.writers.table import write_parquet
 
-EXPORTS: dict[str, Callable[[Path, Sequence[Answered], Made], Path]] = {
+EXPORTS: dict[str, Callable[[Path, Iterable[Answered], Made], Path]] = {
     "parquet": write_parquet,
     "fhir": write_fhir,
     "omop": write_omop,

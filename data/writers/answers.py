@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from archehr.data.case import Case, DataError, Document, Sentence
 
@@ -64,6 +66,20 @@ def make_folder(path: Path) -> Path:
     except OSError as error:
         raise DataError(f"{path}: cannot be made ({error.strerror}); name another --out") from None
     return path
+
+
+def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A CSV table line by line, its header first."""
+    table = csv.DictWriter(_Line(), columns, lineterminator="\n")
+    yield table.writeheader()
+    yield from map(table.writerow, rows)
+
+
+class _Line:
+    """What csv writes comes back from its call."""
+
+    def write(self, line: str) -> str:
+        return line
 
 
 def listed(parts: Sequence[object]) -> str:

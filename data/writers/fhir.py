@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ _OURS = uuid.UUID("7a6f6b0e-0f0b-5c0e-9d55-6e2f6c1b7a11")  # a namespace, so tha
 _RESOURCE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}")
 
 
-def write_fhir(folder: Path, answers: Sequence[Answered], made: Made) -> Path:
+def write_fhir(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
     """Write fhir/CASE.json for every case, 0600; a case without an answer has no draft. Raises DataError."""
     out = make_folder(folder / "fhir")
     for old in out.glob("*.json"):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 from archehr.data.files import write_private
-from archehr.data.writers.answers import Answered, Made, listed, place
+from archehr.data.writers.answers import Answered, Made, csv_lines, listed, place
 
 _LONGEST = 250  # characters of lexical_variant and snippet in the model
 COLUMNS = (
@@ -19,18 +17,14 @@ COLUMNS = (
 ).split()
 
 
-def write_omop(folder: Path, answers: Sequence[Answered], made: Made) -> Path:
+def write_omop(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
     """Write note_nlp.csv, 0600. Raises DataError."""
-    out = io.StringIO(newline="")
-    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    table.writeheader()
-    table.writerows(note_nlp(answers, made))
     path = folder / "note_nlp.csv"
-    write_private(path, out.getvalue())
+    write_private(path, csv_lines(COLUMNS, note_nlp(answers, made)))
     return path
 
 
-def note_nlp(answers: Sequence[Answered], made: Made) -> Iterator[dict[str, Any]]:
+def note_nlp(answers: Iterable[Answered], made: Made) -> Iterator[dict[str, Any]]:
     """A row for every cited sentence of every case. `offset` counts characters from the start of the note, and
     `lexical_variant` is cut at the 250 characters the model has for it; `term_modifiers` names the answer's sentences.
     """

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from archehr.data.case import DataError
-from archehr.data.files import write_private
-from archehr.data.writers.answers import Answered, AnswerPart, Made, listed, place
+from archehr.data.files import private_file, write_private
+from archehr.data.writers.answers import Answered, AnswerPart, Made, csv_lines, listed, place
 
 NAME = "predictions"
 COLUMNS = ("case_id", "sentence", "text", "cited", "notes", "places", "confidence")
+_AT_ONCE = 10_000  # rows of a Parquet file in memory
 
 
 def rows(answers: Iterable[Answered]) -> Iterator[dict[str, Any]]:
@@ -52,24 +52,25 @@ def to_frame(answers: Iterable[Answered]) -> Any:
     return pd.DataFrame(list(rows(answers)), columns=list(COLUMNS))
 
 
-def write_csv(folder: Path, answers: Sequence[Answered]) -> Path:
+def write_csv(folder: Path, answers: Iterable[Answered]) -> Path:
     """Write predictions.csv, 0600. Raises DataError."""
-    out = io.StringIO(newline="")
-    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows(answers))
     path = folder / f"{NAME}.csv"
-    write_private(path, out.getvalue())
+    write_private(path, csv_lines(COLUMNS, rows(answers)))
     return path
 
 
-def write_parquet(folder: Path, answers: Sequence[Answered], made: Made) -> Path:
+def write_parquet(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
     """Write predictions.parquet, 0600. Raises DataError."""
-    out = io.BytesIO()
     try:
-        to_frame(answers).to_parquet(out, index=False)
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
     except ImportError:
         raise DataError("--export parquet needs the extra `files`: pip install 'archehr-dspy[files]'") from None
+    kinds = {"sentence": pa.int64(), "confidence": pa.float64()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
     path = folder / f"{NAME}.parquet"
-    write_private(path, out.getvalue())
+    with private_file(path) as out, ParquetWriter(out, schema) as table:
+        coming = rows(answers)
+        while some := list(islice(coming, _AT_ONCE)):
+            table.write_table(pa.Table.from_pylist(some, schema))
     return path

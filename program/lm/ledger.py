@@ -99,7 +99,7 @@ class Ledger:
     def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self._tell = tell
         self._lock = threading.Lock()
-        self._counts: dict[Place, Count] = {}
+        self._stages: dict[str | None, Count] = {}
         self._cases: dict[str, Count] = {}
         self._by_lm: dict[str, Count] = {}
         self._models: dict[str, int] = {}
@@ -112,14 +112,17 @@ class Ledger:
     def add(self, entry: Count, *, lm: str, version: str | None = None) -> None:
         """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model that the reply
         names."""
-        for ledger in self._and_apart():
+        case, stage = where.get()
+        *_, nearest = ledgers = self._and_apart()
+        for ledger in ledgers:
             with ledger._lock:
-                ledger._counts.setdefault(where.get(), Count()).add(entry)
-                ledger._cases.setdefault(where.get()[0] or "", Count()).add(entry)
+                ledger._stages.setdefault(stage, Count()).add(entry)
+                if ledger is nearest:  # the run's own, which forgets the cases that are done
+                    ledger._cases.setdefault(case or "", Count()).add(entry)
                 ledger._by_lm.setdefault(lm, Count()).add(entry)
                 if version:
                     ledger._models[version] = ledger._models.get(version, 0) + 1
-        self.on_entry(where.get()[1])
+        self.on_entry(stage)
 
     def note(self, line: str) -> None:
         """Keep what the user should be told of an LM, once."""
@@ -139,11 +142,8 @@ class Ledger:
 
     def by_stage(self) -> dict[str | None, dict[str, int | float | None]]:
         """`totals` per stage; None stands for calls made outside of a stage."""
-        sums: dict[str | None, Count] = {}
         with self._lock:
-            for (_, stage), count in self._counts.items():
-                sums.setdefault(stage, Count()).add(count)
-        return {stage: asdict(count) for stage, count in sums.items()}
+            return {stage: asdict(count) for stage, count in self._stages.items()}
 
     def by_lm(self) -> dict[str, dict[str, int | float | None]]:
         """`totals` per LM, by the name it was made with."""
@@ -159,6 +159,11 @@ class Ledger:
         """`totals` of one case, in constant time."""
         with self._lock:
             return asdict(self._cases.get(case_id, Count()))
+
+    def forget_case(self, case_id: str) -> None:
+        """Keep no totals of a case that is done; it stays in the sums."""
+        with self._lock:
+            self._cases.pop(case_id, None)
 
     def models(self) -> dict[str, int]:
         """How many replies each model version gave, as the replies name it."""

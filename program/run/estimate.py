@@ -41,7 +41,7 @@ def estimate(job: Job, cases: Sequence[Case], workers: int = 4) -> dict[str, Sta
     lms = {stage: lm for stage, lm in stage_lms(job.program, job.lm).items() if lm is not None}
     program, _ = with_lms(job.program, {stage: _stand_in(price_of(lm)) for stage, lm in lms.items()})
     with booked_apart() as ledger:
-        for _ in in_threads(cases, replace(job, program=program, lm=None).answer, workers):
+        for _ in in_threads(cases, replace(job, program=program, lm=None, ledger=ledger).answer, workers):
             pass
     return {
         stage: _of(
@@ -82,15 +82,15 @@ class _StandIn:
         from archehr.program.lm.engines.knn import KnnEngine
 
         self._engine, self._least = KnnEngine(), least
-        self._seen: set[str] = set()
+        self._seen: set[int] = set()  # hashes, as what is seen may be long
         self._lock = threading.Lock()
 
     def complete(self, request: lm15.Request) -> lm15.Response:
         response = self._engine.complete(request)
         shared = "".join(text for _, text in prompt_parts(request)[:-1])
         with self._lock:
-            known = shared in self._seen
-            self._seen.add(shared)
+            known = hash(shared) in self._seen
+            self._seen.add(hash(shared))
         tokens = len(shared) // CHARACTERS
         cached = tokens if known and tokens >= self._least else 0
         return replace(response, usage=replace(response.usage, cache_read_tokens=cached))

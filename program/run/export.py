@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,8 +41,7 @@ def to_frame(result: Finished) -> Any:
 def write_predictions(
     folder: Path, cases: Sequence[Case], records: Sequence[CaseRecord], manifest: Manifest, exports: Collection[str]
 ) -> list[Path]:
-    """Write predictions.csv and the exports; their paths. Raises DataError."""
-    answers = answered(cases, records)
+    """Write predictions.csv and the exports, each in one pass; their paths. Raises DataError."""
     made = Made(
         manifest.data_sha256,
         manifest.program,
@@ -51,12 +50,13 @@ def write_predictions(
         manifest.versions["archehr-dspy"],
         datetime.fromisoformat(manifest.sessions[-1].started),
     )
-    return [write_csv(folder, answers), *(EXPORTS[name](folder, answers, made) for name in exports)]
+    written = [write_csv(folder, answered(cases, records))]
+    return written + [EXPORTS[name](folder, answered(cases, records), made) for name in exports]
 
 
-def answered(cases: Sequence[Case], records: Sequence[CaseRecord]) -> list[Answered]:
+def answered(cases: Iterable[Case], records: Iterable[CaseRecord]) -> Iterator[Answered]:
     """The program's own answers, each sentence with the note sentences it cites. Both are in the same order."""
-    return [_answered(case, record) for case, record in zip(cases, records, strict=True)]
+    return (_answered(case, record) for case, record in zip(cases, records, strict=True))
 
 
 def _answered(case: Case, record: CaseRecord) -> Answered:

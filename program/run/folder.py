@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from archehr.data.case import DataError
 from archehr.data.files import write_private
+from archehr.program.run.journal import Journal
 from archehr.program.run.manifest import Identity, Manifest
 from archehr.program.run.records import CaseRecord
 
@@ -29,16 +29,15 @@ class RunFolder:
     """Open for one run at a time: `with RunFolder(path, identity) as folder`.
 
     `identity` is what must be the same for finished cases to count on resume (program, data, LM, settings); another
-    one is refused, naming what differs. `records` holds the finished cases; `append` puts one on disk before it
-    returns. Raises DataError for a folder in use, of another run, damaged, or not writable.
+    one is refused, naming what differs. `records` has the finished cases; `append` puts one on disk before it returns.
+    Raises DataError for a folder in use, of another run, damaged, or not writable.
     """
 
     def __init__(self, path: Path, identity: Identity, *, fresh: bool = False) -> None:
         self.path, self.identity, self.fresh = path, identity, fresh
-        self.records: dict[str, CaseRecord] = {}
+        self.records: Journal
         self.notices: list[str] = []
         self.manifest: Manifest | None = None  # of the calls before this one, then of this one too
-        self._journal: FileIO | None = None
         self._lock: FileLock | None = None
 
     def __enter__(self) -> RunFolder:
@@ -59,26 +58,22 @@ class RunFolder:
                 for old in self.path.glob("submission_subtask_*.json"):
                     old.unlink()
             self._check_identity()
-            self._read_journal()
-            # Unbuffered, so that closing has nothing left to write to a full disk.
-            self._journal = os.fdopen(_open_private(self.path / JOURNAL, os.O_APPEND), "ab", buffering=0)
+            path = self.path / JOURNAL
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+            self.records = Journal(path)
+            if self.records.open():
+                self.notices.append(f"{path}: the last line was torn by an interrupted write; dropped")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._journal is not None:
-            self._journal.close()
+        self.records.close()
         if self._lock is not None:
             self._lock.release()
 
     def append(self, record: CaseRecord) -> None:
         """Put one finished case on disk."""
-        assert self._journal is not None
-        line = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) + "\n").encode()
         with self._disk_faults():
-            while line:
-                line = line[self._journal.write(line) :]
-            os.fsync(self._journal.fileno())
-        self.records[record.case_id] = record
+            self.records.append(record)
 
     def write_manifest(self, manifest: Manifest) -> None:
         """run.json: what was run and what it took."""
@@ -100,16 +95,6 @@ class RunFolder:
                 f"{self.path}: holds a run with another {', '.join(differs)}; use another --out, or --fresh"
             )
 
-    def _read_journal(self) -> None:
-        journal = self.path / JOURNAL
-        raw = journal.read_bytes() if journal.exists() else b""
-        whole = raw.rfind(b"\n") + 1
-        if whole < len(raw):
-            self.notices.append(f"{journal}: the last line was torn by an interrupted write; dropped")
-            with journal.open("r+b") as stream:
-                stream.truncate(whole)
-        self.records |= _records(raw[:whole], journal)
-
     @contextlib.contextmanager
     def _disk_faults(self) -> Iterator[None]:
         try:
@@ -120,31 +105,15 @@ class RunFolder:
             ) from None
 
 
-def read_run_folder(path: Path) -> tuple[Manifest, dict[str, CaseRecord]]:
+def read_run_folder(path: Path) -> tuple[Manifest, Journal]:
     """run.json and the finished cases by id, changing nothing. Raises DataError for a folder without a run."""
     try:
         manifest = Manifest.model_validate_json((path / MANIFEST).read_bytes())
-        raw = (path / JOURNAL).read_bytes()
+        return manifest, Journal(path / JOURNAL)
     except OSError as error:
         raise DataError(f"{path}: not a run folder ({error.strerror}); name one that archehr run has made") from None
     except ValidationError:
         raise DataError(f"{path / MANIFEST}: damaged; run the program again with --fresh") from None
-    return manifest, _records(raw[: raw.rfind(b"\n") + 1], path / JOURNAL)
-
-
-def _records(lines: bytes, journal: Path) -> dict[str, CaseRecord]:
-    records = {}
-    for number, line in enumerate(lines.splitlines(), 1):
-        try:
-            record = CaseRecord.model_validate_json(line)
-        except ValidationError:
-            raise DataError(f"{journal}: line {number} is damaged; remove it to answer its case again") from None
-        records[record.case_id] = record
-    return records
-
-
-def _open_private(path: Path, flags: int) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
 
 
 def _lock(path: Path) -> FileLock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import dspy
 
@@ -54,15 +55,17 @@ class Job:
             raise DataError("this program asks an LM; name one with --lm, or run --program extractive")
         if without:
             raise DataError(f"no LM for {', '.join(without)}; name one for the stages without their own: --lm NAME")
-        if self.question == "given" and (lacking := [c.id for c in cases if c.sentences and not c.clinician_question]):
-            raise DataError(f"case {lacking[0]} has no clinician_question; run with --question own")
+        if self.question == "given":
+            for case in cases:
+                if case.sentences and not case.clinician_question:
+                    raise DataError(f"case {case.id} has no clinician_question; run with --question own")
 
     def skipped(self, cases: Sequence[Case]) -> list[str]:
         """A line on the stages that some cases have no input for."""
-        without = [c for c in cases if not set(self.stages) <= possible_stages(c)]
+        without = sum(not set(self.stages) <= possible_stages(case) for case in cases)
         if not without:
             return []
-        which = "no case has" if len(without) == len(cases) else f"{len(without)} of {len(cases)} cases do not have"
+        which = "no case has" if without == len(cases) else f"{without} of {len(cases)} cases do not have"
         return [f"stages 2-4 (score, generate, align) did not run: {which} note sentences in the data"]
 
     def answer(self, case: Case) -> CaseRecord:
@@ -70,7 +73,10 @@ class Job:
         begun = time.monotonic()
         with dspy.context(lm=self.lm, disable_history=True, max_trace_size=0):
             prediction = self.program(case=case, question=self.question, stages=self.stages)
-        usage = self.ledger.of_case(case.id) if self.ledger is not None else {}
+        usage: dict[str, Any] = {}
+        if self.ledger is not None:
+            usage = self.ledger.of_case(case.id)
+            self.ledger.forget_case(case.id)
         return CaseRecord.of(case, prediction, usage, time.monotonic() - begun, self.outages.of_case(case.id))
 
     def was_answered(self) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -17,7 +16,7 @@ from archehr.program.lm.ledger import Count, Ledger
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash
 from archehr.program.prompts.provenance import Provenance
-from archehr.program.run.records import CaseRecord, answer_linked, fitted_cases
+from archehr.program.run.records import Tally, fitted_cases
 from archehr.program.settings import PipelineSettings
 from archehr.program.stage_lms import lms_identity
 from archehr.program.stages.registry import STAGES
@@ -115,20 +114,18 @@ class Manifest(Identity):
     sessions: list[Session] = []
 
     @classmethod
-    def after(cls, identity: Identity, records: Iterable[CaseRecord], sessions: Sequence[Session]) -> Self:
+    def after(cls, identity: Identity, done: Tally, sessions: Sequence[Session]) -> Self:
         """The manifest of these finished cases."""
-        records = list(records)
         used = [s.usage for s in sessions if s.usage is not None]
         total = Count()
         for usage in used:
             total.add(usage)
-        notices = Counter(n["kind"] for r in records for n in r.notices)
         return cls(
             **dict(identity),
-            cases_done=len(records),
-            unreached=[r.case_id for r in records if r.unreached],
-            subtask_4_links=answer_linked(records),
-            notices=dict(sorted(notices.items())),
+            cases_done=done.cases,
+            unreached=list(done.unreached),
+            subtask_4_links=done.links,
+            notices=done.notices,
             usage=total if used else None,
             sessions=list(sessions),
         )

@@ -1,15 +1,19 @@
-"""CaseRecord: one finished case as it stands in the journal, and what submissions are made of."""
+"""CaseRecord: one finished case as it stands in the journal, what submissions are made of, and sums over records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dspy
 from pydantic import BaseModel, ConfigDict
 
 from archehr.data.case import Case
-from archehr.data.dataset import case_sha256, data_sha256
+from archehr.data.case_file import ids_of
+from archehr.data.dataset import data_sha256
+from archehr.data.hashes import case_hash
+from archehr.data.submission import SUBTASKS
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.types import AgreedScore, Link, SentenceScore, Verdict
 
@@ -53,35 +57,75 @@ class CaseRecord(BaseModel):
 
 
 def submissions(records: Sequence[CaseRecord]) -> dict[int, dict[str, Any]]:
-    """subtask -> {case id: prediction}, for every subtask that all records have an answer to.
-
-    Subtask 4 holds the links of the given clinician answer sentences, or of the program's own where none are given.
-    """
-    made: dict[int, dict[str, Any]] = {
-        1: {r.case_id: r.question for r in records},
-        2: {r.case_id: r.evidence for r in records},
-        3: {r.case_id: r.answer for r in records},
-        4: {r.case_id: _pairs(r.given_links if r.given_links is not None else r.links) for r in records},
-    }
+    """subtask -> {case id: prediction}, for every subtask that all records have an answer to."""
+    made: dict[int, dict[str, Any]] = {n: {r.case_id: submitted(r, n) for r in records} for n in SUBTASKS}
     return {n: found for n, found in made.items() if found and all(p is not None for p in found.values())}
 
 
-def answer_linked(records: Sequence[CaseRecord]) -> str:
-    """Whose answer the links of subtask 4 belong to: "given", "own", "mixed", or "none"."""
-    kinds = {
-        "given" if r.given_links is not None else "own"
-        for r in records
-        if r.given_links is not None or r.links is not None
-    }
-    return "none" if not kinds else kinds.pop() if len(kinds) == 1 else "mixed"
+def submitted(record: CaseRecord, subtask: int) -> Any:
+    """What a submission holds of a case, None where there is nothing.
+
+    Subtask 4 holds the links of the given clinician answer sentences, or of the program's own where none are given.
+    """
+    if subtask == 4:
+        return _pairs(record.given_links if record.given_links is not None else record.links)
+    return {1: record.question, 2: record.evidence, 3: record.answer}[subtask]
+
+
+class Tally:
+    """Finished cases in sums, which a case can be taken out of again."""
+
+    def __init__(self, records: Iterable[CaseRecord] = ()) -> None:
+        self.cases = 0
+        self.unreached: dict[str, None] = {}  # ids of cases for which no LM was reached, in the order they came
+        self._notices: Counter[str] = Counter()
+        self._links: Counter[str] = Counter()
+        self._answered: Counter[int] = Counter()
+        for record in records:
+            self.add(record)
+
+    def add(self, record: CaseRecord) -> None:
+        self._count(record, 1)
+        if record.unreached:
+            self.unreached[record.case_id] = None
+
+    def remove(self, record: CaseRecord) -> None:
+        self._count(record, -1)
+        self.unreached.pop(record.case_id, None)
+
+    def _count(self, record: CaseRecord, by: int) -> None:
+        self.cases += by
+        for notice in record.notices:
+            self._notices[notice["kind"]] += by
+        if record.given_links is not None or record.links is not None:
+            self._links["own" if record.given_links is None else "given"] += by
+        for subtask in SUBTASKS:
+            if submitted(record, subtask) is not None:
+                self._answered[subtask] += by
+
+    @property
+    def notices(self) -> dict[str, int]:
+        """How many there are of each kind, by kind."""
+        return dict(sorted((+self._notices).items()))
+
+    @property
+    def links(self) -> str:
+        """Whose answer the links of subtask 4 belong to: "given", "own", "mixed", or "none"."""
+        kinds = list(+self._links)
+        return "mixed" if len(kinds) > 1 else kinds[0] if kinds else "none"
+
+    @property
+    def subtasks(self) -> list[int]:
+        """The subtasks that every case has an answer to."""
+        return [n for n in SUBTASKS if self.cases and self._answered[n] == self.cases]
 
 
 def fitted_cases(provenance: Provenance, cases: Sequence[Case]) -> list[str]:
     """The ids of `cases` that a program with this provenance was made with, as far as it tells."""
     if provenance.data_sha256 == data_sha256(cases):
-        return [case.id for case in cases]
+        return list(ids_of(cases))
     known = set(provenance.case_sha256 or ())
-    return [case.id for case, sha in zip(cases, case_sha256(cases), strict=True) if sha in known] if known else []
+    return [case.id for case in cases if case_hash(case) in known] if known else []
 
 
 def _pairs(links: list[Link] | None) -> list[tuple[str, list[str]]] | None:

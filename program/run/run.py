@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case
+from archehr.data.case_file import chosen, ids_of
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
-from archehr.data.submission import read_submission, submission_entries, write_submission
+from archehr.data.json_stream import json_pieces
+from archehr.data.submission import iter_submission, submission_entries, submission_file
 from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
@@ -29,8 +32,9 @@ from archehr.program.run.engines.registry import answers, engine_of
 from archehr.program.run.export import write_predictions
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.job import Job, RunStopped
+from archehr.program.run.journal import Journal
 from archehr.program.run.manifest import Identity, Manifest, Session
-from archehr.program.run.records import CaseRecord, submissions
+from archehr.program.run.records import CaseRecord, Tally, submissions, submitted
 from archehr.program.run.report import write_report
 from archehr.program.stage_lms import LMs, with_lms
 from archehr.program.stages.ask import UNUSABLE
@@ -50,15 +54,16 @@ CREDENTIALED = (
 class RunResult:
     """What `run_cases` did. `records` are those of `cases`, the ones asked for, in their order; `files` maps a subtask
     to its submission, which, like `scores` and `exports`, is of all finished cases of the folder. `scores` is what
-    scores.json holds, filled without a folder too where cases have gold."""
+    scores.json holds, filled without a folder too where cases have gold. Of more than a thousand cases, `records`,
+    `cases` and the scores of single cases are no lists and dicts in memory, but read from disk as they are wanted."""
 
-    records: list[CaseRecord]
+    records: Sequence[CaseRecord]
     manifest: Manifest
     folder: Path | None = None
     files: dict[int, Path] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
-    cases: tuple[Case, ...] = ()
+    cases: Sequence[Case] = ()
     exports: list[Path] = field(default_factory=list)
 
     def why_lm_never_answered(self) -> str | None:
@@ -117,10 +122,10 @@ def run_cases(
     with booked_apart(tell) as ledger, watching_outages() as outages:
         counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)
         job = replace(job, ledger=ledger if counted else None, outages=outages)
-        chosen = engine_of(engine, job, len(data.cases))
+        answering = engine_of(engine, job, len(data.cases))
         if out is None:
-            return _in_memory(job, data, workers, chosen, on_case)
-        call = _Call(Path(out), workers, chosen, fresh, keep_fallbacks, export, on_case, on_resume, tell)
+            return _in_memory(job, data, workers, answering, on_case)
+        call = _Call(Path(out), workers, answering, fresh, keep_fallbacks, export, on_case, on_resume, tell)
         return _in_folder(job, data, call)
 
 
@@ -132,13 +137,13 @@ def _in_memory(
     for record in answers(engine, job, data.cases, workers):
         done[record.case_id] = record
         on_case(record)
-    manifest = Manifest.after(identity, done.values(), [Session.of(started, job.ledger)])
-    records = [done[c.id] for c in data.cases]
+    manifest = Manifest.after(identity, Tally(done.values()), [Session.of(started, job.ledger)])
+    records = [done[i] for i in ids_of(data.cases)]
     scores = {}
     if any(c.gold for c in data.cases):
         made = {n: submission_entries(n, predictions) for n, predictions in submissions(records).items()}
         scores = score_run(made, data.cases)
-    return RunResult(records, manifest, scores=scores, cases=tuple(data.cases))
+    return RunResult(records, manifest, scores=scores, cases=data.cases)
 
 
 @dataclass(frozen=True)
@@ -161,19 +166,19 @@ def _in_folder(job: Job, data: Dataset, call: _Call) -> RunResult:
     with RunFolder(call.out, identity, fresh=call.fresh) as folder:
         _prepare(job, identity, folder, call.tell)
         earlier = folder.manifest.sessions if folder.manifest else []
-        done = {i for i, record in folder.records.items() if call.keep_fallbacks or not record.unreached}
-        left = [c for c in data.cases if c.id not in done]
+        finished = folder.records.__contains__ if call.keep_fallbacks else folder.records.is_done
+        left = chosen(data.cases, lambda case_id: not finished(case_id))
         call.on_resume(len(data.cases) - len(left))
 
         def keep_manifest() -> None:
             session = Session.of(started, job.ledger)
-            folder.write_manifest(Manifest.after(identity, folder.records.values(), [*earlier, session]))
+            folder.write_manifest(Manifest.after(identity, folder.records.tally, [*earlier, session]))
 
         keep_manifest()
         try:
             _answer_and_keep(job, left, folder, call, keep_manifest)
         except (LMGone, *UNUSABLE) as error:
-            kept = sum(c.id in folder.records and not folder.records[c.id].unreached for c in data.cases)
+            kept = sum(map(folder.records.is_done, ids_of(data.cases)))
             raise RunStopped(error, kept, len(data.cases), job.was_answered()) from error
         finally:
             keep_manifest()
@@ -199,12 +204,12 @@ def _answer_and_keep(
 def _finished(data: Dataset, folder: RunFolder, resumed: int, call: _Call) -> RunResult:
     """The result of this call's cases, and the files of all that is finished in the folder."""
     assert folder.manifest is not None
-    records = [folder.records[c.id] for c in data.cases]
-    result = RunResult(records, folder.manifest, call.out, resumed=resumed, cases=tuple(data.cases))
-    finished = [c for c in data.chosen_from or data.cases if c.id in folder.records]
+    records = folder.records.of(ids_of(data.cases))
+    result = RunResult(records, folder.manifest, call.out, resumed=resumed, cases=data.cases)
+    finished = chosen(data.chosen_from or data.cases, folder.records.__contains__)
     if more := len(finished) - len(data.cases):
         call.tell(f"the submissions and the report hold {more} more cases that were finished in {call.out} before")
-    _write_results(result, finished, [folder.records[c.id] for c in finished], call.export)
+    _write_results(result, finished, folder.records, call.export)
     return result
 
 
@@ -221,20 +226,25 @@ def _prepare(job: Job, identity: Identity, folder: RunFolder, tell: Callable[[st
         tell(CREDENTIALED)
 
 
-def _write_results(
-    result: RunResult, cases: Sequence[Case], records: Sequence[CaseRecord], export: Collection[str]
-) -> None:
+def _write_results(result: RunResult, cases: Sequence[Case], journal: Journal, export: Collection[str]) -> None:
     """The submissions, predictions and report of all finished cases, and scores.json where they have gold."""
     assert result.folder is not None
-    for subtask, predictions in submissions(records).items():
-        result.files[subtask] = result.folder / f"submission_subtask_{subtask}.json"
-        write_submission(result.files[subtask], subtask, predictions)
+    records = journal.of(ids_of(cases))
+    result.files = {n: result.folder / f"submission_subtask_{n}.json" for n in journal.tally.subtasks}
+    _write_submissions(result.files, records)
     result.exports = write_predictions(result.folder, cases, records, result.manifest, export)
     if any(c.gold for c in cases):
-        made = {n: read_submission(path) for n, path in result.files.items()}
-        result.scores = score_run(made, cases)
-        write_private(result.folder / "scores.json", json.dumps(result.scores, indent=1) + "\n")
+        result.scores = score_run({n: iter_submission(path) for n, path in result.files.items()}, cases)
+        write_private(result.folder / "scores.json", chain(json_pieces(result.scores), "\n"))
     write_report(result.manifest, result.scores, cases, records, result.folder / "report.html")
+
+
+def _write_submissions(files: Mapping[int, Path], records: Iterable[CaseRecord]) -> None:
+    with ExitStack() as stack:
+        add = {n: stack.enter_context(submission_file(path, n)) for n, path in files.items()}
+        for record in records:
+            for subtask, add_to in add.items():
+                add_to(record.case_id, submitted(record, subtask))
 
 
 def _identity(job: Job, data: Dataset) -> Identity:

@@ -59,7 +59,7 @@ def test_loading_of_texts():
     for vector in load("misc_validation")["load_submission"]:
         wanted, expected = vector["case_ids_to_score"], vector["expected"]
         if "value" in expected:
-            got = read_predictions(vector["submission"], vector["subtask"], wanted=wanted)
+            got = list(read_predictions(vector["submission"], vector["subtask"], wanted=wanted))
             assert got == [(e["case_id"], e["prediction"]) for e in expected["value"]]
         else:
             keys = [

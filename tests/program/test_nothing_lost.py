@@ -19,7 +19,7 @@ from archehr.data.case import Case, DataError
 from archehr.program.batch import Interrupted, in_threads
 from archehr.program.run.folder import RunFolder
 from archehr.program.run.manifest import Identity, Manifest
-from archehr.program.run.records import CaseRecord
+from archehr.program.run.records import CaseRecord, Tally
 from archehr.program.settings import PRESETS
 from archehr.program.stages.registry import STAGES
 from tests.benchmarks.kill_and_resume import kill_and_resume
@@ -93,7 +93,7 @@ def test_threads_see_the_callers_context() -> None:
 
 def test_the_journal_is_all_that_resume_needs(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "r", IDENTITY) as folder:
-        folder.write_manifest(Manifest.after(folder.identity, [], []))
+        folder.write_manifest(Manifest.after(folder.identity, Tally(), []))
         folder.append(answer(CASES[0]))
     with RunFolder(tmp_path / "r", IDENTITY) as folder:
         assert list(folder.records) == ["0"] and folder.notices == []
@@ -102,7 +102,7 @@ def test_the_journal_is_all_that_resume_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("torn", ['{"case_id": "1", "quest', '{"case_id": "1"}', "\x00"])
 def test_a_torn_last_line_is_dropped_with_a_notice(tmp_path: Path, torn: str) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.write_manifest(Manifest.after(folder.identity, [], []))
+        folder.write_manifest(Manifest.after(folder.identity, Tally(), []))
         folder.append(answer(CASES[0]))
     journal = tmp_path / "predictions.jsonl"
     journal.write_text(journal.read_text() + torn)
@@ -115,7 +115,7 @@ def test_a_torn_last_line_is_dropped_with_a_notice(tmp_path: Path, torn: str) ->
 
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.write_manifest(Manifest.after(folder.identity, [], []))
+        folder.write_manifest(Manifest.after(folder.identity, Tally(), []))
         folder.append(answer(CASES[0]))
     journal = tmp_path / "predictions.jsonl"
     journal.write_text("junk\n" + journal.read_text())
@@ -136,7 +136,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
 )
 def test_another_runs_folder_is_refused_naming_what_differs(tmp_path: Path, word: str, changed: dict[str, Any]) -> None:
     with RunFolder(tmp_path, IDENTITY) as folder:
-        folder.write_manifest(Manifest.after(folder.identity, [], []))
+        folder.write_manifest(Manifest.after(folder.identity, Tally(), []))
     other = IDENTITY.model_copy(update=changed)
     with pytest.raises(DataError, match=f"holds a run with another {word};"), RunFolder(tmp_path, other):
         pass
@@ -147,7 +147,7 @@ def test_another_runs_folder_is_refused_naming_what_differs(tmp_path: Path, word
 def test_the_parts_that_differ_are_named_and_names_of_the_same_things_do_not_count(tmp_path: Path) -> None:
     identity = IDENTITY.model_copy(update={"lm": {"model": "m", "seed": 1}})
     with RunFolder(tmp_path, identity) as folder:
-        folder.write_manifest(Manifest.after(folder.identity, [], []))
+        folder.write_manifest(Manifest.after(folder.identity, Tally(), []))
     same = {"data": "/abs/d", "program": "./p", "versions": {"dspy": "9"}}
     with RunFolder(tmp_path, identity.model_copy(update=same)):
         pass

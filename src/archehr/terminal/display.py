@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from archehr.data.json_stream import json_pieces
 from archehr.metrics.components import MEAN, headline
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def print_run(result: RunResult, *, as_json: bool) -> None:
     if as_json:
         files = {str(n): str(p) for n, p in result.files.items()}
         made = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
-        print(json.dumps({**result.manifest.as_json(), **made}, indent=1))
+        sys.stdout.writelines(json_pieces({**result.manifest.as_json(), **made}))
+        print()
         return
     print_columns(_rows(result))
 
@@ -169,6 +171,8 @@ def fallbacks_in_words(result: RunResult) -> str | None:
 
 def _unreached(result: RunResult) -> str:
     """The cases whose answers are in part or whole a fallback's because no LM was reached, with their stages."""
+    if not result.manifest.unreached:
+        return ""
     return ", ".join(f"{r.case_id} ({', '.join(r.unreached)})" for r in result.records if r.unreached)
 
 
@@ -228,7 +232,8 @@ def print_scores(results: Mapping[int, ScoreResult], *, as_json: bool) -> None:
     """The score table of each subtask (or the official keys, intervals and what is missing as JSON) on stdout."""
     if as_json:
         found = {f"subtask_{n}": result.as_json() for n, result in results.items()}
-        print(json.dumps(found if len(found) > 1 else next(iter(found.values())), indent=1))
+        sys.stdout.writelines(json_pieces(found if len(found) > 1 else next(iter(found.values()))))
+        print()
         return
     for number, result in results.items():
         if len(results) > 1:
