@@ -78,8 +78,8 @@ def read_json(path: Path) -> Any:
     raw = _read_bytes(path)
     try:
         # json.loads finds UTF-8, UTF-16 and UTF-32 by itself, but a BOM must go first.
-        found = json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair can be read, but never written
+        value = json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair can be read, but never written
     except UnicodeError as error:
         raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: holds a number too long to read; is this a shared-task file?") from error
     except RecursionError as error:
         raise DataError(f"{path}: JSON nested too deeply to be a shared-task file") from error
-    return found
+    return value
 
 
 def read_xml(path: Path) -> Element:
