@@ -109,18 +109,18 @@ def xml_cases(path: Path) -> Iterator[Element]:
     """The <case> elements of an XML file one at a time, as `read_xml` reads it; they stand below the root, or one is
     the root. Raises DataError, also where there is none."""
     open_elements: list[Element] = []
-    found = False
+    count = 0
     for event, element in _xml_events(path):
         if event == "start":
             open_elements.append(element)
             continue
         open_elements.pop()
         if element.tag == "case" and len(open_elements) <= 1:
-            found = True
+            count += 1
             yield element
         if len(open_elements) == 1 and open_elements[0].tag != "case":
             del open_elements[0][:]  # what has been given out need not be held
-    if not found:
+    if not count:
         raise DataError(f"{path}: no <case> element below <{element.tag[:40]}>; is this a shared-task file?")
 
 
