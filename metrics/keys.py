@@ -59,8 +59,8 @@ def _alignment_of(case: Case) -> AlignmentKey | None:
         raise DataError(
             f"case {case.id}: answer sentence {', '.join(bare)} has no citations in the key; label it ([] is none)"
         )
-    known = case.gold.relevance if case.gold.relevance is not None else [s.id for s in case.sentences]
-    return AlignmentKey(links, frozenset(s.id for s in case.gold.answer_sentences), frozenset(known))
+    note_ids = case.gold.relevance if case.gold.relevance is not None else [s.id for s in case.sentences]
+    return AlignmentKey(links, frozenset(s.id for s in case.gold.answer_sentences), frozenset(note_ids))
 
 
 def _question_of(case: Case) -> TextKey | None:
@@ -115,9 +115,9 @@ def _official_evidence(entry: dict[str, Any]) -> EvidenceKey:
 
 def _official_alignment(entry: dict[str, Any]) -> AlignmentKey:
     sentences = [(s["id"], s["citations"]) for s in entry["clinician_answer_sentences"]]
-    known = frozenset(answer["sentence_id"] for answer in entry.get("answers", []))
+    note_ids = frozenset(answer["sentence_id"] for answer in entry.get("answers", []))
     return AlignmentKey(
-        frozenset((i, c) for i, cited in sentences for c in cited), frozenset(i for i, _ in sentences), known
+        frozenset((i, c) for i, cited in sentences for c in cited), frozenset(i for i, _ in sentences), note_ids
     )
 
 

@@ -65,8 +65,8 @@ def compare_to_folder(
     finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
     run_folders = [*run_folders, *map(Path, finished)]
     loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
-    made = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
-    runs = read_runs([*made, *run_folders])
+    folders = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
+    runs = read_runs([*folders, *run_folders])
     compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
@@ -92,7 +92,7 @@ def run_programs(
     counts what it is used for. `options` are those of run_cases. Raises what run_cases raises.
     """
     folders: list[Path] = []
-    told: set[str] = set()
+    notes: set[str] = set()
     for program in programs:
         asks = hasattr(program.score, "predict")
         if asks and not lms:
@@ -100,11 +100,11 @@ def run_programs(
         for lm_name in lms if asks else [None]:
             folder = out / _folder_name(program, lm_name)
             lm = make_lm(lm_name) if lm_name else None
-            for note in set(getattr(lm, "notes", ())) - told:
+            for note in set(getattr(lm, "notes", ())) - notes:
                 tell(note)
-                told.add(note)
-            with display(len(data.cases), folder.name) as shown:
-                run_cases(data, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
+                notes.add(note)
+            with display(len(data.cases), folder.name) as progress:
+                run_cases(data, program, lm, out=folder, on_case=progress.case_done, tell=tell, **options)
             folders.append(folder)
     return folders
 
@@ -112,12 +112,12 @@ def run_programs(
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
     """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
     the same comes again. Raises DataError for a folder that holds no run."""
-    found = [read_run_folder(folder) for folder in folders]
-    lms = {str(manifest.lm["model"]) for manifest, _ in found if manifest.lm}
-    stems = [Path(manifest.program).stem for manifest, _ in found]
+    contents = [read_run_folder(folder) for folder in folders]
+    lms = {str(manifest.lm["model"]) for manifest, _ in contents if manifest.lm}
+    stems = [Path(manifest.program).stem for manifest, _ in contents]
     runs: list[ProgramRun] = []
-    for folder, (manifest, records), stem in zip(folders, found, stems, strict=True):
-        others = {str(m.program) for (m, _), s in zip(found, stems, strict=True) if s == stem}
+    for folder, (manifest, records), stem in zip(folders, contents, stems, strict=True):
+        others = {str(m.program) for (m, _), s in zip(contents, stems, strict=True) if s == stem}
         name = stem if len(others) == 1 else manifest.program
         label = f"{name}, {manifest.lm['model']}" if manifest.lm and len(lms) > 1 else name
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)

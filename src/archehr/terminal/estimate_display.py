@@ -17,25 +17,25 @@ NOT_IN_IT = (
 )
 
 
-def print_estimate(found: Mapping[str, StageEstimate], cases: int, done: int, *, as_json: bool) -> None:
+def print_estimate(estimates: Mapping[str, StageEstimate], cases: int, done: int, *, as_json: bool) -> None:
     """The table (or JSON) on stdout: a row per stage and the sums."""
     if as_json:
-        stages = {stage: asdict(its) for stage, its in found.items()}
+        stages = {stage: asdict(its) for stage, its in estimates.items()}
         print(json.dumps({"cases": cases, "done_before": done, "stages": stages}, indent=1))
         return
-    if not found and not done:
+    if not estimates and not done:
         print("Nothing would be sent: this program asks no LM.")
         return
     rows: list[tuple[str, ...]] = [("stage", "LM", "calls", "tokens in", "shared", "tokens out", "dollars")]
     rows += [(stage, its.lm, *_numbers(its.calls, its.tokens_in, its.shared, its.tokens_out), _dollars(its.cost))
-             for stage, its in found.items()]  # fmt: skip
-    sums = [sum(getattr(its, n) for its in found.values()) for n in ("calls", "tokens_in", "shared", "tokens_out")]
-    cost = _sum([its.cost for its in found.values()])
+             for stage, its in estimates.items()]  # fmt: skip
+    sums = [sum(getattr(its, n) for its in estimates.values()) for n in ("calls", "tokens_in", "shared", "tokens_out")]
+    cost = _sum([its.cost for its in estimates.values()])
     rows.append(("all", "", *_numbers(*sums), _dollars(cost)))
     print_columns(rows)
     before = f"; {done} more are done already" if done else ""
     print(f"\nNothing was sent. {cases} cases to answer{before}; {NOT_IN_IT}.")
-    saved = _sum([its.saved for its in found.values()])
+    saved = _sum([its.saved for its in estimates.values()])
     if cost is None:
         print("No price is known for an LM of these: give --price-in and --price-out per million tokens.")
     elif cost and saved:
@@ -51,5 +51,5 @@ def _dollars(cost: float | None) -> str:
 
 
 def _sum(costs: list[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+    numbers = [cost for cost in costs if cost is not None]
+    return sum(numbers) if len(numbers) == len(costs) else None
