@@ -68,6 +68,7 @@ class LineFile:
             try:
                 self._stream.seek(place)
                 self._stream.write(line + b"\n")
+                self._stream.flush()  # a full disk shows here, and not at a later read
             except OSError as error:
                 raise DataError(
                     f"{tempfile.gettempdir()}: no room for the cases ({error.strerror}); free space, or name another "

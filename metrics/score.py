@@ -16,7 +16,7 @@ from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.reading.reader import ReadOptions
-from archehr.data.submission import iter_submission, loader_fault
+from archehr.data.submission import loader_fault, read_submission
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import key_of
@@ -170,7 +170,7 @@ def score_file(
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
     if data is None and key is None:
         raise DataError("nothing to score against; pass --data DATA or --key KEY")
-    entries = iter_submission(submission)
+    entries = read_submission(submission)
     notes: list[str] = []
     if (fault := loader_fault(submission)) is not None:
         if as_official:

@@ -60,7 +60,7 @@ def optimize_to_file(
     answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
     try:
         with calls_told(getattr(lm, "ledger", None), lambda: answering.expected_calls, tell):
-            optimised = optimize(options, data.cases, answering, teacher)
+            optimised = optimize(options, tuple(data.cases), answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:

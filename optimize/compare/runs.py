@@ -67,7 +67,7 @@ def compare_to_folder(
     loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
     folders = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
     runs = read_runs([*folders, *run_folders])
-    compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
+    compared = compare(tuple(data.cases), runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
     write_page(compared, out / "comparison.html")

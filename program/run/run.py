@@ -17,7 +17,7 @@ from archehr.data.case_file import chosen, ids_of
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
 from archehr.data.json_stream import json_pieces
-from archehr.data.submission import iter_submission, submission_entries, submission_file
+from archehr.data.submission import read_submission, submission_entries, submission_file
 from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
@@ -234,7 +234,7 @@ def _write_results(result: RunResult, cases: Sequence[Case], journal: Journal, e
     _write_submissions(result.files, records)
     result.exports = write_predictions(result.folder, cases, records, result.manifest, export)
     if any(c.gold for c in cases):
-        result.scores = score_run({n: iter_submission(path) for n, path in result.files.items()}, cases)
+        result.scores = score_run({n: read_submission(path) for n, path in result.files.items()}, cases)
         write_private(result.folder / "scores.json", chain(json_pieces(result.scores), "\n"))
     write_report(result.manifest, result.scores, cases, records, result.folder / "report.html")
 
