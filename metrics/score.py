@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import Case, DataError, shown_ids
-from archehr.data.case_file import FEW, ids_of, kept
+from archehr.data.case_file import FEW, hold_cases, ids_of
 from archehr.data.dataset import read_dataset, select_cases
 from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
@@ -91,8 +91,8 @@ class ScoreResult:
         if self.mean is not None:
             found |= {MEAN: self.mean, "mean_of": self.mean_of}
         boards = self.case_scores()
-        of_cases = dict(boards) if len(boards) <= FEW else boards
-        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": of_cases}
+        case_scores = dict(boards) if len(boards) <= FEW else boards
+        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": case_scores}
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Table cells: score name, value, 95 % interval; what is missing last."""
@@ -220,11 +220,11 @@ def _known_cases(
     data: str | Path | None, key: str | Path | None, notes: list[str], options: ReadOptions | None
 ) -> Sequence[Case]:
     if data is not None:
-        read = read_dataset(data, key, options)
-        notes.extend(read.notes)
-        return read.cases
+        dataset = read_dataset(data, key, options)
+        notes.extend(dataset.notes)
+        return dataset.cases
     assert key is not None
-    return kept(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
+    return hold_cases(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
 
 
 def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> tuple[Any, Element | None]:
