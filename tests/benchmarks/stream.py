@@ -2,7 +2,7 @@
 
 `python -m tests.benchmarks.stream [N]` runs 1,000 and N (100,000) cases, each in a process of its own that reads,
 answers, journals, scores and reports them, then runs the same again, when all is done. The program is a stub that takes
-no time, on notes of eight sentences, so that N is feasible in minutes; add `extractive` for the program without an LM
+no time, on notes of three sentences, so that N is feasible in minutes; add `extractive` for the program without an LM
 on whole notes (N of 5,000, say: 20 ms a case and core). Cases are the samples' with new ids, and every sentence is made
 unlike those of the other cases.
 """
@@ -99,7 +99,7 @@ def main(most: int, program: str) -> None:
     for cases in (1_000, most):
         with tempfile.TemporaryDirectory() as folder:
             path, out = Path(folder) / "table.jsonl", Path(folder) / "run"
-            write_table(path, cases, 8 if program == "stub" else 999)
+            write_table(path, cases, 3 if program == "stub" else 999)
             for what in ("first", "again"):
                 figures = measured(path, out, program)
                 seconds = "  ".join(f"{figures[name]:>6.1f}" for name in ("read", "start", "answer", "write"))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import archehr
 from archehr.data import case_file, json_stream
 from archehr.data.case import AnswerSentence, Case, DataError, Document, Gold, Relevance, Sentence
-from archehr.data.case_file import CaseFile, chosen, ids_of, kept
+from archehr.data.case_file import CaseFile, filter_cases, hold_cases, ids_of
 from archehr.data.dataset import Dataset, data_sha256, read_dataset
 from archehr.data.files import xml_cases
 from archehr.data.json_stream import json_array, json_pieces
@@ -68,7 +68,7 @@ def test_cases_on_disk_are_the_cases(cases: list[Case]) -> None:
     assert list(stored) == cases and list(stored.ids) == [case.id for case in cases]
     assert data_sha256(stored) == data_sha256(cases)
     some = {case.id for case in cases[::2]}
-    part = chosen(stored, some.__contains__)
+    part = filter_cases(stored, some.__contains__)
     assert list(part) == cases[::2] and list(part[1:]) == cases[::2][1:]
     assert data_sha256(part) == data_sha256(cases[::2])
 
@@ -76,8 +76,8 @@ def test_cases_on_disk_are_the_cases(cases: list[Case]) -> None:
 def test_few_cases_are_a_tuple_and_more_a_file_that_is_gone_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(case_file, "FEW", 3)
     cases = archehr.read_cases("sample/test")
-    assert kept(iter(cases[:3])) == tuple(cases[:3]) and kept(cases) == tuple(cases)
-    stored = kept(iter(cases))
+    assert hold_cases(iter(cases[:3])) == tuple(cases[:3]) and hold_cases(cases) == tuple(cases)
+    stored = hold_cases(iter(cases))
     assert isinstance(stored, CaseFile) and list(stored) == cases and ids_of(stored) == ids_of(cases)
     data = Dataset.of(iter(cases)).only("101-105")
     assert isinstance(data.cases, CaseFile) and data.sha256 == data_sha256(cases)

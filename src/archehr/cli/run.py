@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from archehr.data.case import DataError
-from archehr.data.case_file import chosen
+from archehr.data.case_file import filter_cases
 from archehr.data.dataset import Dataset
 from archehr.data.writers import EXPORTS
 from archehr.terminal.options import (
@@ -57,7 +57,7 @@ def show_estimate(
     program, lm = with_lms(program, lms)
     job = Job(program, lm, question, tuple(stages))  # type: ignore[arg-type]
     done = read_run_folder(folder)[1] if folder is not None and (folder / MANIFEST).exists() else None
-    left = chosen(data.cases, lambda case_id: done is None or not done.is_done(case_id))
+    left = filter_cases(data.cases, lambda case_id: done is None or not done.is_done(case_id))
     print_estimate(estimate(job, left) if left else {}, len(left), len(data.cases) - len(left), as_json=as_json)
     for asked in job.lms:
         if (price := price_of(asked)) is not None and price.until is not None:
