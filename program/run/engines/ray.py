@@ -260,7 +260,7 @@ def _require_ray() -> None:
     try:
         import ray.data  # noqa: F401  (a second that only this engine needs)
     except ImportError:
-        raise DataError('--engine ray needs Ray: pip install "archehr-dspy[ray]"') from None
+        raise DataError("--engine ray needs the extra `ray`: pip install 'archehr-dspy[ray]'") from None
 
 
 def engine() -> RayEngine:
