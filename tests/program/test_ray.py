@@ -271,6 +271,16 @@ class TestRuns:
         with pytest.raises(RunStopped, match="no reply in 3 cases in a row"):
             archehr.run_cases(CASES, job().program, gone, engine="ray", workers=16, out=tmp_path / "gone")
 
+    def test_a_worker_of_another_version_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        order = Order.of(job("extractive"))
+        assert order is not None
+        other = order.model_copy(update={"program_hash": "0" * 64})
+        monkeypatch.setattr(Order, "of", lambda _: other)
+        with pytest.raises(
+            DataError, match=r"^[0-9.:a-f]+: this worker makes another program .* same archehr everywhere"
+        ):
+            archehr.run_cases(CASES, archehr.load_program("extractive"), engine="ray", workers=2)
+
     def test_the_source_is_read_as_it_is_answered_and_its_error_ends_the_run(self) -> None:
         from archehr.program.run.engines.registry import answers
 

@@ -141,11 +141,13 @@ class _Run:
             for number in itertools.count():
                 self.room.acquire()
                 block = [] if self.stopped.is_set() else list(itertools.islice(cases, self.shape.cases))
+                if self.stopped.is_set():  # and Ray may be gone
+                    return
                 if not block:
-                    self.all_given = not self.stopped.is_set()
                     break
                 self.given += len(block)
                 ray.get(self.desk.put.remote(number, "\n".join(map(case_as_json, block))))
+            self.all_given = True
             ray.get(self.desk.end.remote())
         except BaseException as error:  # of the source, or of a cluster that is gone
             self.came.put(_explained(error))
@@ -195,7 +197,7 @@ class _Run:
         calls = 100 + 4 * self.shape.actors * self.shape.calls * self.shape.cases  # each may wait for the budget
         actor = ray.remote(num_cpus=0, max_concurrency=calls, scheduling_strategy=self.cluster.here)(Desk)
         desk = actor.remote()
-        ray.get(desk.open.remote(opening.model_dump(), [BudgetState.of(b).model_dump() for b in self.budgets]))
+        desk.open.remote(opening.model_dump(), [BudgetState.of(b).model_dump() for b in self.budgets])
         return desk
 
     def _stop(self) -> None:

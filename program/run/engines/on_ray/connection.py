@@ -72,7 +72,8 @@ def _connect(address: str) -> None:
             ray.init(address=address, **options)
     except (ConnectionError, TimeoutError, RuntimeError, ValueError, OSError) as error:
         said = " ".join(str(error).split())[:200]
-        raise DataError(f"--ray-address {address}: no Ray cluster that can be used ({said})") from None
+        remedy = "" if address == "local" else "; if it asks for a token, export RAY_AUTH_MODE=token"
+        raise DataError(f"--ray-address {address}: no Ray cluster that can be used ({said}){remedy}") from None
 
 
 def address_of(asked: str | None) -> str:

@@ -61,7 +61,7 @@ class Desk:
         self._last = -1  # block put
         self._begun: Counter[int] = Counter()
         self._ended = self._stopped = False
-        self._opening: dict[str, Any] = {}
+        self._opening: dict[str, Any] | None = None
         self._budgets: list[Budget] = []
         self._held: dict[str, list[tuple[int, Need]]] = defaultdict(list)  # by life of a worker
         self._lives: dict[str, str] = {}  # the present one by worker
@@ -70,9 +70,13 @@ class Desk:
         """What the workers answer by, and the budgets that they share."""
         self._opening = opening
         self._budgets = [BudgetState(**state).onto(Budget()) for state in budgets]
+        await self._tell()
 
     async def hello(self, worker: str, life: str) -> dict[str, Any]:
         """What to answer by. A worker that comes again has died: what it had set aside may have been spent."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._opening is not None)
+        assert self._opening is not None
         for place, need in self._held.pop(self._lives.get(worker, ""), []):
             self._budgets[place].settle(need, need.tokens, need.cost)
         self._lives[worker] = life
