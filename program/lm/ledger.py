@@ -183,7 +183,7 @@ class Ledger:
         """Book what another ledger has `taken`, by stage, LM and model; its cases stay apart, as their records tell."""
         with self._lock:
             for stage, count in taken["stages"]:
-                self._counts.setdefault((None, stage), Count()).add(Count(**count))
+                self._stages.setdefault(stage, Count()).add(Count(**count))
             for lm, count in taken["lms"].items():
                 self._by_lm.setdefault(lm, Count()).add(Count(**count))
             for version, replies in taken["models"].items():
