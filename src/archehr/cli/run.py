@@ -36,6 +36,8 @@ from archehr.terminal.options import (
     with_settings_options,
 )
 
+ON_A_MACHINE = 256  # workers, where each is a thread of one process
+
 
 def show_estimate(
     data: Dataset,
@@ -64,6 +66,17 @@ def show_estimate(
             say(f"{asked.model}: ${price.input:g} in, ${price.output:g} out per million tokens until {price.until}")
 
 
+def _engine(name: str, ray_address: str | None) -> Any:
+    """What run_cases takes as its engine."""
+    if ray_address is None:
+        return name
+    if name != "ray":
+        raise DataError("--ray-address is for --engine ray; give both, or neither")
+    from archehr.program.run.engines.ray import RayEngine
+
+    return RayEngine(ray_address)
+
+
 @with_data_options
 @with_lm_options
 @with_settings_options
@@ -81,10 +94,13 @@ def run(
     views: ViewsOpt = None,
     verify: VerifyOpt = None,
     no_abstain: NoAbstainOpt = False,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    workers: Annotated[int, typer.Option(min=1, max=16384, help="cases answered at once")] = 8,
     engine: Annotated[
-        str, typer.Option(help="threads, processes (without an LM), or auto: processes for many cases")
+        str, typer.Option(help="threads, processes (without an LM), ray, or auto: processes for many cases")
     ] = "auto",
+    ray_address: Annotated[
+        str | None, typer.Option(help="HOST:PORT of the cluster for --engine ray, or auto on its nodes [this machine]")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
     keep_fallbacks: Annotated[
@@ -116,6 +132,8 @@ def run(
     folder = out or default_folder(
         asked.title, loaded.name, lm_options.title() if loaded.asks_lm else None, settings.title()
     )
+    if workers > ON_A_MACHINE and engine != "ray":
+        raise DataError(f"--workers {workers}: more than {ON_A_MACHINE} are for --engine ray")
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
         return
@@ -128,7 +146,7 @@ def run(
             question=question,  # type: ignore[arg-type]
             stages=chosen_stages,
             workers=workers,
-            engine=engine,
+            engine=_engine(engine, ray_address),
             fresh=fresh,
             export=export or (),
             keep_fallbacks=keep_fallbacks,
