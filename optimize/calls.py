@@ -64,15 +64,15 @@ def affordable(options: Options, labelled: Sequence[Case], tell: Callable[[str],
     if options.max_calls is None or not options.views:
         return options
     for tried in _fewer(options.views):
-        found = replace(options, views=tried)
-        if (calls := most_calls(found, labelled)) <= options.max_calls:
+        smaller = replace(options, views=tried)
+        if (calls := most_calls(smaller, labelled)) <= options.max_calls:
             break
     if tried != options.views or calls > options.max_calls:
-        named, asked = (",".join(map(str, views)) for views in (tried, options.views))
-        instead = f" in place of {asked}" if tried != options.views else ""
+        named, wanted = (",".join(map(str, views)) for views in (tried, options.views))
+        instead = f" in place of {wanted}" if tried != options.views else ""
         end = "" if calls <= options.max_calls else ", so that it stops there and the same command goes on"
         tell(f"--max-calls {options.max_calls}: the views tried are {named}{instead}, at most {calls:,} calls{end}")
-    return found
+    return smaller
 
 
 def _fewer(views: tuple[ViewUse, ...]) -> Iterator[tuple[ViewUse, ...]]:

@@ -110,9 +110,7 @@ def _shares(views: tuple[ViewUse, ...], cases: Sequence[Labelled]) -> Mixture:
 def _weighed(equal: Mixture, cases: Sequence[Labelled]) -> Mixture | None:
     """Weights of a logistic regression, if they are better than `equal` ones on cases it was not fitted on."""
     views = equal.views
-    if (
-        len(views) < 2 or equal.calls < 3 or len(cases) < 4
-    ):  # of two votes weights leave one, or ask what agreement does
+    if len(views) < 2 or equal.calls < 3 or len(cases) < 4:  # weights of two votes say no more than the agreement
         return None
     parts = [list(range(len(cases)))[k::4] for k in range(4)]
     unseen: list[list[float]] = [[] for _ in cases]

@@ -267,9 +267,9 @@ class _Run:
         asks_lm = has_prompt(getattr(self.program, stage))
         samples = getattr(self.program.settings.samples, stage) if asks_lm else 1
         replies = self._replies([(stage, k) for k in range(samples)], **inputs)
-        made = most_like_the_others(replies, text) if samples > 1 else replies[0]
-        self.notices += made.get("notices") or []
-        return made
+        reply = most_like_the_others(replies, text) if samples > 1 else replies[0]
+        self.notices += reply.get("notices") or []
+        return reply
 
     def _call(self, stage: StageName, **inputs: object) -> dspy.Prediction:
         (made,) = self._replies([(stage, 0)], **inputs)

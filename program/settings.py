@@ -142,7 +142,7 @@ def parse_views(text: str) -> tuple[ViewUse, ...]:
 
 def parse_samples(text: str) -> dict[str, int]:
     """ "reformulate=3,generate=5" -> the replies of each stage. Raises DataError."""
-    found = {}
+    numbers = {}
     for part in text.replace(" ", "").split(","):
         stage, _, number = part.partition("=")
         if stage not in Samples.model_fields or not number.isdecimal():
@@ -150,8 +150,8 @@ def parse_samples(text: str) -> dict[str, int]:
                 f"--samples {text}: write STAGE=NUMBER of {' and '.join(Samples.model_fields)}, as generate=5; "
                 "several replies of a view are --views score*3"
             )
-        found[stage] = int(number)
-    return found
+        numbers[stage] = int(number)
+    return numbers
 
 
 # `seed` is the published system: keep 4 and 5, else 3, else the first three sentences; nothing is asked twice,

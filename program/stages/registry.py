@@ -50,10 +50,10 @@ def _voter(name: StageName, view: Stage) -> Stage:
     """The view once more as a voter called `name`, with its own prompt, demos and LM."""
 
     def module(settings: PipelineSettings) -> View:
-        made = view.module(settings)
-        assert isinstance(made, View)
-        made.name = name
-        return made
+        voter = view.module(settings)
+        assert isinstance(voter, View)
+        voter.name = name
+        return voter
 
     return replace(view, name=name, module=module, twin=None, subtask=None)
 

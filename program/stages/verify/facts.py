@@ -60,11 +60,11 @@ def _stands(asked: Quantity, before: str, read: str, there: Sequence[Quantity], 
     about = _ABOUT.search(before) is not None
     if any(lasts(asked, days, about) for days in durations):
         return True
-    found = [q for q in there if same(asked, q, about)]
+    equals = [q for q in there if same(asked, q, about)]
     if not _CHANGED_BY.search(before):
-        return bool(found)
-    told = any((asked.unit and q.unit) or _SAYS_HOW_MUCH.search(read[: q.start]) for q in found)
-    return told or any(same(asked, change, about) for change in _changes(read, there))
+        return bool(equals)
+    how_much = any((asked.unit and q.unit) or _SAYS_HOW_MUCH.search(read[: q.start]) for q in equals)
+    return how_much or any(same(asked, change, about) for change in _changes(read, there))
 
 
 def _changes(text: str, there: Sequence[Quantity]) -> Iterator[Quantity]:
@@ -88,7 +88,7 @@ def _repeated(sentence: str, asked: Sequence[Quantity], there: Sequence[Quantity
             series = []
         series.append(q)
         times = Counter(s.value for s in series)[q.value]
-        if times > 1 and times > sum(same(q, found, about=False) for found in there):
+        if times > 1 and times > sum(same(q, other, about=False) for other in there):
             yield q
 
 

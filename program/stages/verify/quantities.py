@@ -96,11 +96,11 @@ def lasts(asked: Quantity, days: float, about: bool) -> bool:
 
 def days_between(text: str) -> set[float]:
     """The days from each date in a text to each other; of dates without a year, the way that is shorter."""
-    found: set[float] = set()
+    gaps: set[float] = set()
     for (year, first), (other_year, second) in combinations(_dates(text), 2):
         days = abs((first - second).days)
-        found.add(float(days if year and other_year else min(days, 365 - days)))
-    return found
+        gaps.add(float(days if year and other_year else min(days, 365 - days)))
+    return gaps
 
 
 def _dates(text: str) -> Iterator[tuple[bool, date]]:
