@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from archehr.data.case import Case
 from archehr.optimize.folds import split_folds
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.program.lm.ledger import Ledger
-from archehr.program.settings import PRESETS
+from archehr.program.settings import PRESETS, ViewUse
 from archehr.program.stages.registry import STAGES, has_gold, possible_stages
 from archehr.program.types import StageName
 
@@ -55,6 +56,32 @@ def most_calls(options: Options, labelled: Sequence[Case]) -> int:
         total += 2 * _prompts(asked - asked_once, case, votes)  # in and out of sample
         total -= _prompts(_asked(choose_by, case) - asked_once, case, votes)  # in sample, what chose it is in the cache
     return total
+
+
+def affordable(options: Options, labelled: Sequence[Case], tell: Callable[[str], None]) -> Options:
+    """`options` with fewer samples, then fewer views to choose from, where the trial of all may take more than
+    `max_calls`; what is tried instead is told."""
+    if options.max_calls is None or not options.views:
+        return options
+    for tried in _fewer(options.views):
+        smaller = replace(options, views=tried)
+        if (calls := most_calls(smaller, labelled)) <= options.max_calls:
+            break
+    if tried != options.views or calls > options.max_calls:
+        named, wanted = (",".join(map(str, views)) for views in (tried, options.views))
+        instead = f" in place of {wanted}" if tried != options.views else ""
+        end = "" if calls <= options.max_calls else ", so that it stops there and the same command goes on"
+        tell(f"--max-calls {options.max_calls}: the views tried are {named}{instead}, at most {calls:,} calls{end}")
+    return smaller
+
+
+def _fewer(views: tuple[ViewUse, ...]) -> Iterator[tuple[ViewUse, ...]]:
+    """All of them, with ever fewer samples, then ever fewer of them: another way of asking is worth more than another
+    sample of one."""
+    for most in range(max(view.samples for view in views), 0, -1):
+        yield tuple(view.model_copy(update={"samples": min(view.samples, most)}) for view in views)
+    for number in range(len(views) - 1, 0, -1):
+        yield tuple(view.model_copy(update={"samples": 1}) for view in views[:number])
 
 
 def _fits(options: Options, labelled: Sequence[Case]) -> list[Sequence[Case]]:

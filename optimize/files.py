@@ -18,15 +18,16 @@ from archehr.data.files import write_private
 from archehr.data.joined import data_label
 from archehr.metrics.intervals import bootstrap
 from archehr.optimize.calls import BASELINES
+from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
-from archehr.optimize.views import in_words
 from archehr.program.prompts.fitted_cut import evidence_prompts
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.stage_lms import lm_identity
 from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
+from archehr.program.stages.views.vote import views_in_words
 from archehr.program.types import StageName
 
 SHARED_WORDS = 6  # so many words in a row in an instruction and in the data are a quotation
@@ -36,27 +37,30 @@ def program_file(
     optimised: Optimised,
     options: Options,
     data: Dataset,
-    lm: dspy.LM,
+    answering: Answering,
     teacher_lm: dspy.LM,
     models: Sequence[str],
 ) -> ProgramFile:
     """The optimised program with where it comes from and how it scored. Everything but `created` is a function of
     the options, the data and the LM's replies. `models` are the model versions that replied."""
-    label = data_label(data.name)
+    label, lm = data_label(data.name), answering.lm
+    own = {stage: lm_identity(its) for stage, its in answering.own.items()}
+    views = [answering.lm_of(view.name).model for view in optimised.program.settings.views]
     provenance = Provenance(
         made_by="archehr optimize",
         optimizer=options.optimizer,
         options={
             "stages": list(options.stages),
             "demos": list(options.demos_tried) or options.demos,
-            **({"views": [f"{v.name}*{v.samples}" for v in options.views]} if options.views else {}),
+            **({"demos_of": dict(options.demos_of)} if options.demos_of else {}),
+            **({"views": [str(view) for view in options.views]} if options.views else {}),
             "demo_tokens": options.token_budget,
             "candidates": options.candidates,
             "folds": options.folds,
             "seed": options.seed,
             "weights": {str(n): w for n, w in options.weights.items()},
         },
-        lm=lm_identity(lm),
+        lm=({**(lm_identity(lm) or {}), "stages": own} if own else lm_identity(lm)),
         teacher_lm=lm_identity(teacher_lm) if teacher_lm is not lm else None,
         model_version=sorted(models),
         versions={p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
@@ -68,7 +72,7 @@ def program_file(
         candidate_objectives=[round(x, 2) for x in optimised.fitted.objectives],
         scores=scores_json(optimised),
         votes=_votes_json(optimised),
-        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": lm.model},
+        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": ", ".join(dict.fromkeys(views))},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return to_file(optimised.program, provenance)
@@ -79,7 +83,7 @@ def _votes_json(optimised: Optimised) -> dict[str, Any] | None:
     rows = {
         str(votes): {
             "strict_micro_f1": _rounded(bootstrap(table)["strict_micro_f1"].as_dict()),
-            "views": in_words(optimised.fitted.by_votes[votes]),
+            "views": views_in_words(optimised.fitted.by_votes[votes]),
         }
         for votes, table in optimised.by_votes.items()
     }
@@ -191,4 +195,5 @@ def _model_only(identity: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     kind, _, path = str(identity["model"]).partition(":")
     name = f"{kind}:{PurePath(path).name}" if kind in ("gguf", "replay") else identity["model"]
-    return {"model": name}
+    own = {stage: _model_only(its) for stage, its in identity.get("stages", {}).items()}
+    return {"model": name, "stages": own} if own else {"model": name}

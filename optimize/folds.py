@@ -18,7 +18,7 @@ from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.demos import made_from
-from archehr.program.stages.registry import PROMPTED, prompted
+from archehr.program.stages.registry import PROMPTED, held, prompted
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
 
@@ -66,7 +66,7 @@ class HeldOut(GroundedQA):
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
             program.settings.model_copy(update={"on_failure": "first_three"}),
-            **{stage: getattr(program, stage, None) for stage in PROMPTED},
+            **{stage.name: getattr(program, stage.name, None) for stage in held(program.settings)},
         )
 
     def forward(
@@ -80,14 +80,15 @@ def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
     blind = GroundedQA(program.settings)
     for stage in prompted(program):
         old, new = predictor(getattr(program, stage)), predictor(getattr(blind, stage))
-        new.signature = old.signature
+        new.signature, new.lm = old.signature, old.lm
         new.demos = [d for d in old.demos if not made_from(d, case)]
     return blind
 
 
 @dataclass
 class Answering:
-    """How cases are answered: the LM, the number of cases at once, and where progress is told.
+    """How cases are answered: the LM, the number of cases at once, where progress is told, and views with an LM of
+    their `own`.
 
     `cases_with_failures` of `cases_answered` hold an answer that the extractive fallback gave.
     """
@@ -95,9 +96,14 @@ class Answering:
     lm: dspy.LM
     workers: int = 8
     tell: Callable[[str], None] = field(default=lambda line: None)
+    own: Mapping[StageName, dspy.LM] = field(default_factory=dict)
     cases_answered: int = field(default=0, init=False)
     cases_with_failures: int = field(default=0, init=False)
     expected_calls: int = field(default=0, init=False)  # of the whole optimisation, at most; 0 while unknown
+
+    def lm_of(self, stage: StageName) -> dspy.LM:
+        """The LM that answers a stage."""
+        return self.own.get(stage, self.lm)
 
     def warm(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> None:
         """Ask for every stage's reply on gold inputs, so that a compilation, which is serial, finds it cached."""
@@ -119,8 +125,9 @@ class Answering:
         """One record per case, each answered without its own demos. The clinician's answer sentences are aligned,
         not the program's own: that is what subtask 4 scores, and it saves a call per case."""
         chain, align = set(stages) - {"align"}, set(stages) & {"align"}
+        lms = {"": self.lm, **{name: lm for name, lm in self.own.items() if name in prompted(program)}}
         runs = [
-            run_cases(cases, HeldOut(program), self.lm, stages=part, workers=self.workers).records
+            run_cases(cases, HeldOut(program), lms, stages=part, workers=self.workers).records
             for part in (chain, align)
             if part
         ]
@@ -129,8 +136,7 @@ class Answering:
         return records
 
     def _count(self, records: Sequence[CaseRecord]) -> None:
-        # Of several views one may fail: the others were measured.
-        failed = [_stages_told(r, "lm_failed") - _stages_told(r, "view_failed") for r in records]
+        failed = [{n["stage"] for n in r.notices if n["kind"] == "lm_failed"} for r in records]
         self.cases_answered += len(records)
         self.cases_with_failures += sum(map(bool, failed))
         if failed and (never := set.intersection(*failed)):
@@ -139,10 +145,6 @@ class Answering:
                 f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
                 "the extractive fallback would be measured in its place; check --lm and its options"
             )
-
-
-def _stages_told(record: CaseRecord, kind: str) -> set[StageName]:
-    return {n["stage"] for n in record.notices if n["kind"] == kind}
 
 
 def _merged(parts: Sequence[CaseRecord]) -> CaseRecord:

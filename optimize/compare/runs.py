@@ -33,6 +33,7 @@ from archehr.program.prompts.program_file import (
 from archehr.program.run.folder import read_run_folder
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.run import PROGRAM, run_cases
+from archehr.program.settings import PRESETS, parse_views
 
 # A progress display, as program.display.RunDisplay.
 Display = Callable[[int, str], AbstractContextManager[Any]]
@@ -53,18 +54,25 @@ def compare_to_folder(
     resources: Resources | None = None,
     demo_cases: Sequence[Case] | None = None,
     settings: Mapping[str, Any] | None = None,
+    views: Sequence[str] = (),
     **options: Any,
 ) -> Comparison:
     """Compare `programs`, run in `out`/runs, and `run_folders`; write comparison.csv, .md and .html to `out`.
 
     A folder among `programs` is taken for a run folder: of `--runs DIR/*` the option takes only the first.
     `demo_cases` fill the demos of published program files, `settings` replaces those that it names in every program,
-    `options` are those of run_cases. Raises DataError, and what run_cases raises.
+    and each that asks an LM is run with each of `views`, as "score,answer_first". `options` are those of run_cases.
+    Raises DataError, and what run_cases raises.
     """
     _make_folder(out)
     finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
     run_folders = [*run_folders, *map(Path, finished)]
-    loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
+    loaded = [
+        program
+        for name in programs
+        if name not in finished
+        for program in _with_views(name, dict(settings or {}), views, demo_cases)
+    ]
     folders = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
     runs = read_runs([*folders, *run_folders])
     compared = compare(tuple(data.cases), runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
@@ -73,6 +81,16 @@ def compare_to_folder(
     write_page(compared, out / "comparison.html")
     tell(f"{out / 'comparison.html'} holds note text; keep it as you keep the data")
     return compared
+
+
+def _with_views(
+    name: str, settings: Mapping[str, Any], views: Sequence[str], demo_cases: Sequence[Case] | None
+) -> list[GroundedQA]:
+    """The program with each of `views`; as it is where there are none, or it asks no LM."""
+    program = load_program(name, settings or None, demo_cases)
+    if not views or not program.asks_lm:
+        return [program]
+    return [load_program(name, {**settings, "views": parse_views(text)}, demo_cases) for text in views]
 
 
 def run_programs(
@@ -110,16 +128,19 @@ def run_programs(
 
 
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
-    """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
-    the same comes again. Raises DataError for a folder that holds no run."""
+    """The runs in `folders`, with a label each: the program, its views and its LM too where there are several, and a
+    number where the same comes again. Raises DataError for a folder that holds no run."""
     contents = [read_run_folder(folder) for folder in folders]
     lms = {str(manifest.lm["model"]) for manifest, _ in contents if manifest.lm}
+    views = {_views(manifest) for manifest, _ in contents if manifest.lm}
     stems = [Path(manifest.program).stem for manifest, _ in contents]
     runs: list[ProgramRun] = []
     for folder, (manifest, records), stem in zip(folders, contents, stems, strict=True):
         others = {str(m.program) for (m, _), s in zip(contents, stems, strict=True) if s == stem}
         name = stem if len(others) == 1 else manifest.program
-        label = f"{name}, {manifest.lm['model']}" if manifest.lm and len(lms) > 1 else name
+        parts = [_views(manifest)] if manifest.lm and len(views) > 1 else []
+        parts += [str(manifest.lm["model"])] if manifest.lm and len(lms) > 1 else []
+        label = ", ".join([name, *parts])
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
         file, unknown = _prompts(folder, manifest)
         runs.append(
@@ -128,6 +149,10 @@ def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
             )
         )
     return runs
+
+
+def _views(manifest: Manifest) -> str:
+    return "+".join(map(str, manifest.settings.views))
 
 
 def _prompts(folder: Path, manifest: Manifest) -> tuple[ProgramFile | None, str]:
@@ -161,8 +186,11 @@ def _fitted(folder: Path) -> FittedFile | None:
 
 
 def _folder_name(program: GroundedQA, lm: str | None) -> str:
-    """PROGRAM-LM; a program file also by its content, so that a new version of it is run anew."""
-    parts = [Path(program.name).stem, lm or ""]
+    """PROGRAM-VIEWS-LM, without the default's one view; a program file also by its content, so that a new version of it
+    is run anew."""
+    views = program.settings.views
+    named = [] if views == PRESETS["default"].views else [str(view) for view in views]
+    parts = [Path(program.name).stem, *named, lm or ""]
     if Path(program.name).suffix:
         parts.insert(1, program_hash(program)[:6])
     return "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))

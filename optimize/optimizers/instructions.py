@@ -41,7 +41,8 @@ class _Instructions(Optimizer):
         examples = [dspy.Example(case_id=i, **labels.demo(taught[i])).with_inputs("case_id") for i in order]
         train, val = examples[: len(order) // 2], examples[len(order) // 2 :]
         task = StageTask(stage, without_asking_again(getattr(work.base, stage)), list(taught.values()))
-        with quiet(task.failure), dspy.context(lm=work.answering.lm, adapter=dspy.JSONAdapter(), disable_history=True):
+        lm, adapter = work.answering.lm_of(stage), dspy.JSONAdapter()
+        with quiet(task.failure), dspy.context(lm=lm, adapter=adapter, disable_history=True):
             best = self.search(task, train, val, work)
         predict = best.module.predict
         demos = [make_demo(stage, _source(d, taught), "bootstrapped", dict(d)) for d in predict.demos]
@@ -72,7 +73,7 @@ class Mipro(_Instructions):
         optimiser = dspy.MIPROv2(
             metric=metric,
             prompt_model=work.teacher.lm,
-            task_model=work.answering.lm,
+            task_model=work.answering.lm_of(task.stage),
             teacher_settings={"lm": work.teacher.lm},
             max_bootstrapped_demos=options.demos,
             max_labeled_demos=0,

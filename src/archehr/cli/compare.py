@@ -45,6 +45,9 @@ def compare(
     ] = None,
     *,
     lm: Annotated[list[str] | None, typer.Option(envvar="ARCHEHR_LM", help="an LM; give several for a grid")] = None,
+    views: Annotated[
+        list[str] | None, typer.Option(help="ways of asking for evidence that vote, as in run; give several to compare")
+    ] = None,
     runs: Annotated[list[Path] | None, typer.Option(help="a finished run folder, taken as it is")] = None,
     baseline: Annotated[str | None, typer.Option(help="what the others are compared with [the first]")] = None,
     out: Annotated[Path | None, typer.Option(help="where the tables and the page go [runs/compare-DATA]")] = None,
@@ -98,6 +101,7 @@ def compare(
         resources=Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model),
         demo_cases=read_data(demos_from).cases if demos_from else None,
         settings=settings.changes(),
+        views=views or [],
         question=question,
         workers=workers,
         fresh=fresh,

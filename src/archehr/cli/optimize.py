@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,11 +44,17 @@ def optimize(
     teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
     demos: Annotated[
         str,
-        typer.Option(help="most demos per stage, or several to choose from, as 4,8,all; 0 chooses the cut alone"),
+        typer.Option(
+            help="most demos per stage, several to choose from, as 4,8,all, and those of one, as score_b=4; 0 chooses "
+            "the cut alone"
+        ),
     ] = "4",
     views: Annotated[
         str | None,
-        typer.Option(help="ways of asking for evidence to choose a vote from: auto (all), or score,answer_first*2"),
+        typer.Option(
+            help="ways of asking for evidence to choose a vote from: auto (all, in up to 3 samples), or "
+            "score,answer_first*2; score_b is score once more with other demos or, by --lm score_b=NAME, another LM"
+        ),
     ] = None,
     demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
     candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
@@ -68,7 +75,15 @@ def optimize(
     from archehr.optimize.optimizers.optimizer import Options
     from archehr.optimize.report import report
     from archehr.optimize.scores import parse_weights
-    from archehr.optimize.session import check_options, optimize_to_file, parse_candidates, parse_demos
+    from archehr.optimize.session import (
+        SAMPLES,
+        check_options,
+        demos_by_stage,
+        optimize_to_file,
+        parse_candidates,
+        parse_demos,
+    )
+    from archehr.program.lm import accepts_temperature
     from archehr.terminal.display import usage_in_words
 
     if key is not None and len(data) > 1:
@@ -81,6 +96,8 @@ def optimize(
         raise DataError("--program is handwritten or extractive; --labels and --start-from need --program extractive")
     stages = check_options(optimizer, stage)
     tried = parse_demos(demos)
+    lms = _lms(lm_options, views)
+    lm = lms.pop("")
     chosen = Options(
         optimizer,
         stages,
@@ -91,19 +108,32 @@ def optimize(
         lm_options.seed or 0,
         parse_weights(weights, stages),
         tried if len(tried) > 1 else (),
-        parse_candidates(views, stages),
+        views=parse_candidates(views, stages, SAMPLES if accepts_temperature(lm) else 1),
+        max_calls=lm_options.max_calls,
     )
-    names = lm_options.names()
-    if names.keys() - {""}:
-        raise DataError("--lm STAGE=NAME: an optimisation asks one LM; optimise with --stage STAGE --lm NAME instead")
-    if not names:
-        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
-    lm = make_one(lm_options, names[""])
+    chosen = replace(chosen, demos_of=demos_by_stage(demos, chosen.prompts))
     teacher = make_one(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
-    found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
+    found, file = optimize_to_file(
+        chosen, asked, lm, teacher, out, own_lms=lms, publish=publish, workers=workers, tell=say
+    )
     say(f"LM use: {usage_in_words(lm.ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)
+
+
+def _lms(lm_options: LMOptions, views: str | None) -> dict[str, Any]:
+    """The LM asked for under "", and those of the views that have their own. Raises DataError."""
+    names = lm_options.names()
+    named = (views or "").replace(" ", "").split(",")
+    if other := [stage for stage in names if stage and stage not in {view.partition("*")[0] for view in named}]:
+        raise DataError(
+            f"--lm {other[0]}=NAME: beside the views that --views names, an optimisation asks one LM; optimise with "
+            f"--stage {other[0]} --lm NAME instead"
+        )
+    if "" not in names:
+        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
+    lm = make_one(lm_options, names.pop(""))
+    return {"": lm, **{view: make_one(lm_options, name, beside=lm) for view, name in names.items()}}
 
 
 def _fit(data: Dataset, json: bool, **options: Any) -> None:

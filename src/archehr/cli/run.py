@@ -25,8 +25,6 @@ from archehr.terminal.options import (
     PresetOpt,
     ProgramOpt,
     SettingsOptions,
-    VerifyOpt,
-    ViewsOpt,
     load,
     make,
     read_data,
@@ -91,8 +89,6 @@ def run(
     stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
     preset: PresetOpt = None,
     demos_from: DemosFromOpt = None,
-    views: ViewsOpt = None,
-    verify: VerifyOpt = None,
     no_abstain: NoAbstainOpt = False,
     workers: Annotated[int, typer.Option(min=1, max=16384, help="cases answered at once")] = 8,
     engine: Annotated[
@@ -128,7 +124,7 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, views=views, verify=verify, settings=settings)
+    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, settings=settings)
     folder = out or default_folder(
         asked.title, loaded.name, lm_options.title() if loaded.asks_lm else None, settings.title()
     )
