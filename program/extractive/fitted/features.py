@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -140,11 +141,13 @@ def rank(values: Matrix) -> Matrix:
     return ranked
 
 
-def content_terms(text: str) -> list[str]:
+@lru_cache(maxsize=20_000)
+def content_terms(text: str) -> tuple[str, ...]:
     """Stemmed words and concepts without numbers and single letters, which match by accident."""
-    return [t for t in terms(text) if len(t) > 1 and not t[0].isdigit()]
+    return tuple(t for t in terms(text) if len(t) > 1 and not t[0].isdigit())
 
 
-def concepts_in(text: str) -> list[str]:
+@lru_cache(maxsize=20_000)
+def concepts_in(text: str) -> tuple[str, ...]:
     """Only the concepts that `text` names."""
-    return [t for t in terms(text) if t.startswith("=")]
+    return tuple(t for t in terms(text) if t.startswith("="))
