@@ -48,7 +48,7 @@ def fit_to_file(
     for line in student.left:
         tell(f"{line}: the shipped model stays")
     provenance = _provenance(data, taught, also, student, beside, labels, start_from)
-    file = FittedFile.of(student.evidence, student.alignment, shipped().answerable, provenance.told())
+    file = FittedFile.of(student.evidence, student.alignment, None, provenance.told())
     save_program_file(file, out)
     if publish is not None:
         save_program_file(file, publish)
@@ -123,7 +123,9 @@ def _report(student: Student, cases: Sequence[Case], beside: str, by_run: bool) 
         count = len(student.tables["out_of_sample"][subtask].case_ids)
         yield f"subtask {subtask}, out of sample against {beside}{flatters}: {gain_in_words(gain, count)}"
     for name in ("evidence", "alignment"):
-        yield from _chosen(name, getattr(student, name), getattr(shipped(), name))
+        if (ours := getattr(student, name)) is not None:
+            yield from _chosen(name, ours, getattr(shipped(), name))
+    yield "whether a note answers at all is judged by the shipped model"
 
 
 def _chosen(name: str, ours: Part, usual: Part) -> Iterator[str]:

@@ -62,7 +62,7 @@ def test_one_half_of_the_labels_fits_one_of_the_models(tmp_path: Path) -> None:
     cases = [replace(c, gold=replace(c.gold, answer_sentences=())) for c in TEST[:6] if c.gold]
     told: list[str] = []
     _, file = fit_to_file(Dataset(tuple(cases), "mine"), tmp_path / "half.json", tell=told.append)
-    assert file.alignment == shipped().alignment and file.evidence != shipped().evidence
+    assert file.alignment is None and file.evidence != shipped().evidence
     assert told[0].startswith("0 cases have answer sentences with citations")
 
 

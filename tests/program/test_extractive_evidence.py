@@ -14,6 +14,7 @@ from archehr.metrics.evidence import count_evidence, evidence_table
 from archehr.optimize.students.examples import sentences_by_key
 from archehr.optimize.students.fit import fit_evidence
 from archehr.program.extractive import EXTRACTIVE_CUT
+from archehr.program.extractive.fitted.at_work import at_work
 from archehr.program.extractive.fitted.features import STRUCTURE, concept_vectors, shared_concepts
 from archehr.program.extractive.fitted.file import SHIPPED, shipped
 from archehr.program.extractive.fitted.models import EvidenceModel
@@ -77,9 +78,10 @@ def strict_f1(model: EvidenceModel) -> float:
     cases, counts = read_cases("sample/test"), []
     for case in cases:
         question = reformulate(case.narrative, case.question_phrases)
-        scored = ExtractiveScoreSentences(model)(
-            question=question, narrative=case.narrative, sentences=case.sentences
-        ).scores
+        with at_work(shipped().model_copy(update={"evidence": model})):
+            scored = ExtractiveScoreSentences()(
+                question=question, narrative=case.narrative, sentences=case.sentences
+            ).scores
         assert case.gold is not None
         chosen = [s.id for s in scored if s.score >= EXTRACTIVE_CUT]
         counts.append(count_evidence(chosen, case.gold.essential, case.gold.supplementary))
