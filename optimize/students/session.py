@@ -13,7 +13,7 @@ from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.joined import data_label
 from archehr.optimize.report import gain_in_words
 from archehr.optimize.session import check_target
-from archehr.optimize.students.examples import labelled_by_run
+from archehr.optimize.students.examples import labelled_by_run, sure_by_run
 from archehr.optimize.students.shipped import sample_cases
 from archehr.optimize.students.student import Student, fit_student
 from archehr.program.extractive.fitted.file import SHIPPED, FittedFile, shipped
@@ -40,11 +40,11 @@ def fit_to_file(
     for option, path in {"--out": out, "--publish": publish}.items():
         if path is not None:
             check_target(path, option)
-    taught = list(data.cases) if labels is None else _labelled(data, labels)
+    taught, sure = (list(data.cases), {}) if labels is None else _labelled(data, labels)
     judged = list(data.cases) if any(c.gold for c in data.cases) else taught
     also = _others(data.cases) if start_from else []
     beside = _fairest(data.cases)
-    student = fit_student(taught, judged, shipped(beside), shipped(), also)
+    student = fit_student(taught, judged, shipped(beside), shipped(), also, sure)
     for line in student.left:
         tell(f"{line}: the shipped model stays")
     provenance = _provenance(data, taught, also, student, beside, labels, start_from)
@@ -56,14 +56,15 @@ def fit_to_file(
     return "\n".join(_report(student, data.cases, beside, judged is taught and labels is not None)), file
 
 
-def _labelled(data: Dataset, folder: Path) -> list[Case]:
-    """The cases as an LM's run labelled them. Raises DataError for a run of other data, or without an LM."""
+def _labelled(data: Dataset, folder: Path) -> tuple[list[Case], dict[str, Any]]:
+    """The cases as an LM's run labelled them, and how sure it was where several replies voted. Raises DataError for a
+    run of other data, or without an LM."""
     manifest, records = read_run_folder(folder)
     if manifest.data_sha256 != data.sha256:
         raise DataError(f"{folder}: a run of other data than {data.name}; give the DATA that it answered")
     if manifest.lm is None:
         raise DataError(f"{folder}: a run without an LM, which has nothing to teach; give one made with --lm")
-    return labelled_by_run(data.cases, records)
+    return labelled_by_run(data.cases, records), sure_by_run(records)
 
 
 def _others(cases: Sequence[Case]) -> list[Case]:

@@ -13,7 +13,7 @@ from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.metrics.intervals import Difference, Interval, paired_difference
 from archehr.metrics.leaderboard import CaseTable
 from archehr.optimize.scores import headline_intervals
-from archehr.optimize.students.examples import Pairs, Sentences, pairs_by_key, sentences_by_key
+from archehr.optimize.students.examples import Pairs, Sentences, pairs_by_key, sentences_by_key, weighed
 from archehr.optimize.students.fit import FOLDS, choose_alignment, choose_evidence
 from archehr.program.extractive.fitted.file import WholeFile
 from archehr.program.extractive.fitted.models import AlignmentModel, EvidenceModel
@@ -62,18 +62,25 @@ class Student:
 
 
 def fit_student(
-    taught: Sequence[Case], judged: Sequence[Case], beside: WholeFile, start: WholeFile, also: Sequence[Case] = ()
+    taught: Sequence[Case],
+    judged: Sequence[Case],
+    beside: WholeFile,
+    start: WholeFile,
+    also: Sequence[Case] = (),
+    sure: Mapping[str, Any] = {},
 ) -> Student:
     """The student of the labels of `taught`, and of the cases `also`, which are in no fold.
 
-    `judged` are the same cases with the labels that it is measured by. Out of sample: everything is chosen anew
-    without each fifth, which is then judged. Raises DataError where neither model has labels enough.
+    `sure` says of some cases how much the label of each note sentence counts. `judged` are the same cases with the
+    labels that it is measured by. Out of sample: everything is chosen anew without each fifth, which is then judged.
+    Raises DataError where neither model has labels enough.
     """
     models: dict[str, Any] = dict.fromkeys(part.name for part in PARTS)
     tables: dict[str, dict[int, CaseTable]] = {"in_sample": {}, "out_of_sample": {}, "shipped": {}}
     left = []
     for part in PARTS:
         examples = [e for e in part.examples(taught) if _teaches(e)]
+        examples = weighed(examples, sure) if part.name == "evidence" else examples
         if len(examples) < FEWEST:
             left.append(f"{len(examples)} cases have {part.labels}, and {FEWEST} are needed for {part.name}")
             continue

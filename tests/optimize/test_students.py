@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,14 +13,17 @@ import pytest
 
 from archehr.data.case import Case, DataError, Gold, Relevance
 from archehr.data.dataset import Dataset, case_sha256, read_cases
-from archehr.optimize.students.examples import labelled_by_run, sentences_by_key
+from archehr.optimize.students.examples import labelled_by_run, sentences_by_key, sure_by_run, weighed
 from archehr.optimize.students.fit import choose_evidence, fit_evidence, fit_logistic, with_constant
 from archehr.optimize.students.session import fit_to_file
+from archehr.optimize.students.student import fit_student
 from archehr.program.extractive.fitted.file import shipped
 from archehr.program.extractive.fitted.odds import chance
 from archehr.program.prompts.program_file import load_program, read_any_program
 from archehr.program.run.folder import read_run_folder
 from archehr.program.run.run import run_cases
+from archehr.program.settings import parse_views
+from archehr.program.types import SentenceScore
 from tests.conftest import Ran
 from tests.scripted_stages import gold_lm
 
@@ -125,6 +129,33 @@ def test_a_student_learns_from_what_an_lm_said_and_not_from_its_fallback(tmp_pat
     report, file = fit_to_file(data, tmp_path / "student.json", labels=tmp_path / "r")
     assert "measured by what the run said" in report and file.provenance["options"]["labels"] == "a run"
     assert file.evidence.logistic != shipped().evidence.logistic
+
+
+def test_a_vote_counts_as_much_as_it_was_sure(tmp_path: Path) -> None:
+    turn = itertools.count()
+
+    def torn(stage: str, case: Case, reply: dict) -> dict:
+        """Every third reply takes everything."""
+        if stage != "score" or next(turn) % 3:
+            return reply
+        return {"scores": [{"id": s.id, "score": 5} for s in case.sentences]}
+
+    bare = tuple(replace(c, gold=None) for c in TEST[:6])
+    data = Dataset(bare, "mine")
+    program = load_program("default", {"views": parse_views("score*3")})
+    run_cases(data, program, gold_lm(TEST[:6], torn), out=tmp_path / "r", workers=1)
+    _, records = read_run_folder(tmp_path / "r")
+    sure = sure_by_run(records)
+    assert {round(float(share), 3) for share in sure["101"]} == {0.667, 1.0}
+    (plain,) = sentences_by_key(labelled_by_run(bare[:1], records))
+    (counted,) = weighed([plain], sure)
+    assert (counted.essential == plain.essential).all() and (counted.counts == sure["101"]).all()
+    _, file = fit_to_file(data, tmp_path / "student.json", labels=tmp_path / "r")
+    for record in records.values():
+        record.scores = [SentenceScore(id=s.id, score=s.score) for s in record.scores or ()]
+    assert not sure_by_run(records)
+    unweighed = fit_student(labelled_by_run(bare, records), bare, shipped(), shipped())
+    assert file.evidence.logistic != unweighed.evidence.logistic
 
 
 def test_soft_labels_are_met_in_the_middle() -> None:
