@@ -1,4 +1,4 @@
-"""TF-IDF as scikit-learn defines it (sublinear counts, smoothed idf, unit length), without importing it."""
+"""TF-IDF as scikit-learn defines it (sublinear counts, smoothed idf, unit length), without importing it; and BM25."""
 
 from __future__ import annotations
 
@@ -58,6 +58,21 @@ def cosines(rows: Sequence[Terms], columns: Sequence[Terms], weights: dict[str, 
                 cosine[i] += weight * other
         found.append(cosine)
     return np.array(found).T.reshape(len(rows), len(columns))
+
+
+def bm25(documents: Sequence[Terms], query: Terms, k1: float = 1.2, b: float = 0.75) -> list[float]:
+    """Okapi BM25 of each document for the query, with the idf that is never negative."""
+    lengths = [len(d) for d in documents]
+    usual = max(sum(lengths) / len(lengths), 1.0)
+    counts = [Counter(d) for d in documents]
+    found = [0.0] * len(documents)
+    for term in dict.fromkeys(query):
+        having = [i for i, count in enumerate(counts) if term in count]
+        weight = log(1 + (len(documents) - len(having) + 0.5) / (len(having) + 0.5))
+        for i in having:
+            often = counts[i][term]
+            found[i] += weight * often * (k1 + 1) / (often + k1 * (1 - b + b * lengths[i] / usual))
+    return found
 
 
 def pieces(text: str) -> list[str]:
