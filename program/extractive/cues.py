@@ -62,7 +62,7 @@ _CUES = {
         r"|pending|incidental"
     ),
 }
-_CUE_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _CUES.items()}
+_CUE_PATTERNS = {name: re.compile(pattern) for name, pattern in _CUES.items()}  # of small letters: twice as fast
 
 _ASKED = {
     "reason": (
@@ -88,7 +88,7 @@ CUES = (*_CUES, *(f"{name}_asked" for name in _ASKED))
 @lru_cache(maxsize=20_000)
 def count_cues(text: str) -> tuple[int, ...]:
     """0, 1 or 2 (two or more) cues of each kind in a note sentence, in the order of CUES without the "asked" ones."""
-    text = _DEIDENTIFIED.sub("", text)
+    text = _DEIDENTIFIED.sub("", text).lower()
     return tuple(len(list(islice(pattern.finditer(text), 2))) for pattern in _CUE_PATTERNS.values())
 
 
