@@ -94,13 +94,13 @@ def sure_by_run(records: Mapping[str, CaseRecord]) -> dict[str, Matrix]:
     (tests/benchmarks/distillation.py)."""
     import numpy as np
 
-    found = {}
+    sure = {}
     for case_id, record in records.items():
         chosen, scores = set(record.evidence or ()), record.scores or []
         agreed = [s for s in scores if isinstance(s, AgreedScore)]
         if agreed and len(agreed) == len(scores):
-            found[case_id] = np.array([s.confidence if s.id in chosen else 1 - s.confidence for s in agreed])
-    return found
+            sure[case_id] = np.array([s.confidence if s.id in chosen else 1 - s.confidence for s in agreed])
+    return sure
 
 
 def weighed(examples: Sequence[Sentences], sure: Mapping[str, Matrix]) -> list[Sentences]:

@@ -44,7 +44,7 @@ class Provenance(BaseModel):
 def provenance_of(program: Any, told: Provenance | None = None) -> Provenance:
     """Where a program is from, as `told` or as it says itself; the cases that its fitted models have learned from are
     among those that it was made with."""
-    found: Provenance = getattr(program, "provenance", Provenance()) if told is None else told
+    provenance: Provenance = getattr(program, "provenance", Provenance()) if told is None else told
     fitted = program.fitted
-    known = [*(found.case_sha256 or ()), *((fitted and fitted.provenance.get("case_sha256")) or ())]
-    return found.model_copy(update={"case_sha256": list(dict.fromkeys(known)) or None})
+    known = [*(provenance.case_sha256 or ()), *((fitted and fitted.provenance.get("case_sha256")) or ())]
+    return provenance.model_copy(update={"case_sha256": list(dict.fromkeys(known)) or None})

@@ -64,7 +64,7 @@ def _show_fitted(name: str, program: GroundedQA, stage: str | None, as_json: boo
         raise DataError(f"--stage {stage}: the extractive program has fitted models in {', '.join(models)}")
     if as_json:
         return json.dumps({"program": name, **file.model_dump(mode="json")}, indent=1)
-    facts = {k: v for k, v in program.provenance.facts().items() if k != "case_sha256"}
+    facts = {k: v for k, v in program.provenance.told().items() if k != "case_sha256"}
     parts = [f"program {name}, fitted, without prompts", *_lines(facts)]
     for section in (s for s in models if stage in (None, s)):
         parts.append(f"\n{'=' * 20} {section} {'=' * 20}")

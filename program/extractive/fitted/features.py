@@ -96,8 +96,8 @@ def _block_asked(texts: Sequence[str], where: Sequence[Place], questions: Sequen
     spoken: list[list[str]] = [[] for _ in range(max(blocks) + 1)]
     for block, text in zip(blocks, texts, strict=True):
         spoken[block] += content_terms(text)
-    found = np.array([bm25(spoken, content_terms(question)) for question in questions])
-    best = (found / np.maximum(found.max(axis=1, keepdims=True), 1e-9)).max(axis=0)
+    scores: Matrix = np.array([bm25(spoken, content_terms(question)) for question in questions])
+    best = (scores / np.maximum(scores.max(axis=1, keepdims=True), 1e-9)).max(axis=0)
     column: Matrix = best[blocks][:, None]
     return column
 

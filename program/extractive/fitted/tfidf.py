@@ -65,14 +65,14 @@ def bm25(documents: Sequence[Terms], query: Terms, k1: float = 1.2, b: float = 0
     lengths = [len(d) for d in documents]
     usual = max(sum(lengths) / len(lengths), 1.0)
     counts = [Counter(d) for d in documents]
-    found = [0.0] * len(documents)
+    scores = [0.0] * len(documents)
     for term in dict.fromkeys(query):
         having = [i for i, count in enumerate(counts) if term in count]
         weight = log(1 + (len(documents) - len(having) + 0.5) / (len(having) + 0.5))
         for i in having:
             often = counts[i][term]
-            found[i] += weight * often * (k1 + 1) / (often + k1 * (1 - b + b * lengths[i] / usual))
-    return found
+            scores[i] += weight * often * (k1 + 1) / (often + k1 * (1 - b + b * lengths[i] / usual))
+    return scores
 
 
 def pieces(text: str) -> list[str]:
