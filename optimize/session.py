@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,9 @@ from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.scores import parse_weights, subtasks_of
 from archehr.program.batch import Interrupted
-from archehr.program.extractive.fitted.file import FittedFile
+from archehr.program.extractive.fitted.file import KIND, FittedFile
 from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
-from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
+from archehr.program.prompts.program_file import ProgramFile, save_program_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
@@ -94,11 +95,17 @@ def check_target(path: Path, option: str) -> None:
     """Raises DataError for a path that holds something else than a program file, before anything is paid for."""
     if path.is_dir():
         raise DataError(f"{path}: is a folder; {option} names the program file to write")
-    if path.exists():
-        try:
-            read_any_program(path)
-        except DataError:
-            raise DataError(f"{path}: exists and is no program file; name another {option}") from None
+    if path.exists() and not _was_a_program(path):
+        raise DataError(f"{path}: exists and is no program file; name another {option}")
+
+
+def _was_a_program(path: Path) -> bool:
+    """Whether a file is a program of this version or of another, which is to be made again."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(raw, dict) and "format" in raw and ("stages" in raw or raw.get("kind") == KIND)
 
 
 def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:

@@ -52,8 +52,8 @@ class Mixture:
 
 
 def best_mixtures(pairs: Sequence[tuple[CaseRecord, Case]], asked: Sequence[ViewUse]) -> dict[int, Mixture]:
-    """Number of LM replies -> the best mixture of so many, of the views `asked`; of equals the strictest. Views weigh the
-    same unless weights fitted to the best of them are better."""
+    """Number of LM replies -> the best mixture of so many, of the views `asked`; of equals the strictest. Views weigh
+    the same unless weights fitted to the best of them are better."""
     cases = [_labelled(record, case) for record, case in pairs]
     found: dict[int, Mixture] = {}
     for views in _subsets(asked):

@@ -13,6 +13,7 @@ import pytest
 
 from archehr.data.case import Case, DataError, Gold, Relevance
 from archehr.data.dataset import Dataset, case_sha256, read_cases
+from archehr.optimize.session import check_target
 from archehr.optimize.students.examples import labelled_by_run, sentences_by_key, sure_by_run, weighed
 from archehr.optimize.students.fit import choose_evidence, fit_evidence, fit_logistic, with_constant
 from archehr.optimize.students.session import fit_to_file
@@ -171,3 +172,15 @@ def test_a_constant_that_is_far_off_is_found_again() -> None:
     far = with_constant(with_constant(usual, "cut", 1.3), "cut", 1.3)
     assert choose_evidence(examples, far).edges[2] < far.edges[2]
     assert list(far.edges) == sorted(far.edges)
+
+
+def test_a_file_of_another_version_may_be_fitted_again_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({**json.loads(shipped().as_text()), "features": 0}))
+    with pytest.raises(DataError, match="fit it again"):
+        load_program(path)
+    check_target(path, "--out")
+    for other in ("{}", "[]", "not JSON", '{"format": 1, "rows": []}'):
+        path.write_text(other)
+        with pytest.raises(DataError, match="exists and is no program file; name another --out"):
+            check_target(path, "--out")
