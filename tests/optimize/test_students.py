@@ -152,10 +152,12 @@ def test_a_vote_counts_as_much_as_it_was_sure(tmp_path: Path) -> None:
     (counted,) = weighed([plain], sure)
     assert (counted.essential == plain.essential).all() and (counted.counts == sure["101"]).all()
     _, file = fit_to_file(data, tmp_path / "student.json", labels=tmp_path / "r")
-    for record in records.values():
-        record.scores = [SentenceScore(id=s.id, score=s.score) for s in record.scores or ()]
-    assert not sure_by_run(records)
-    unweighed = fit_student(labelled_by_run(bare, records), bare, shipped(), shipped())
+    plain_scores = {
+        case_id: r.model_copy(update={"scores": [SentenceScore(id=s.id, score=s.score) for s in r.scores or ()]})
+        for case_id, r in records.items()
+    }
+    assert not sure_by_run(plain_scores)
+    unweighed = fit_student(labelled_by_run(bare, plain_scores), bare, shipped(), shipped())
     assert file.evidence.logistic != unweighed.evidence.logistic
 
 
