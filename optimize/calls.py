@@ -14,7 +14,7 @@ from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.program.lm.ledger import Ledger
 from archehr.program.settings import PRESETS, ViewUse
-from archehr.program.stages.registry import STAGES, has_gold, possible_stages
+from archehr.program.stages.registry import STAGES, has_gold, lm_replies, possible_stages
 from archehr.program.types import StageName
 
 EVERY = 10.0  # seconds between two lines of progress: a phase may hold hundreds of calls
@@ -46,7 +46,7 @@ def most_calls(options: Options, labelled: Sequence[Case]) -> int:
     # A question that is not optimised is the hand-written program's in all of them.
     asked_once = {"reformulate"} - set(options.stages)
     total = sum(_prompts({s}, case) for case in labelled for s in taught if has_gold(s, case))
-    votes = sum(view.samples for view in options.views) or 1
+    votes = lm_replies(options.views) if options.views else 1
     total += candidates * sum(
         _prompts(_asked(choose_by, case) - asked_once, case, votes) for fit in fits for case in fit
     )

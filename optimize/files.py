@@ -23,7 +23,7 @@ from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.program.prompts.fitted_cut import evidence_prompts
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
-from archehr.program.prompts.provenance import Provenance
+from archehr.program.prompts.provenance import Provenance, provenance_of
 from archehr.program.stage_lms import lm_identity
 from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
@@ -75,7 +75,7 @@ def program_file(
         cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": ", ".join(dict.fromkeys(views))},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return to_file(optimised.program, provenance)
+    return to_file(optimised.program, provenance_of(optimised.program, provenance))
 
 
 def _votes_json(optimised: Optimised) -> dict[str, Any] | None:

@@ -46,7 +46,7 @@ def split_folds(cases: Sequence[Case], folds: str) -> list[list[Case]]:
 
 def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> GroundedQA:
     """`base` with the prompts found; a stage without one keeps its own instructions and demos."""
-    program = GroundedQA(settings)
+    program = GroundedQA(settings, base.fitted)
     for stage in prompted(program):
         new = predictor(getattr(program, stage))
         if getattr(base, stage, None) is not None:  # else a view that only the new program uses
@@ -61,11 +61,12 @@ def assemble(base: GroundedQA, prompts: Prompts, settings: PipelineSettings) -> 
 
 class HeldOut(GroundedQA):
     """A program that answers each case without the demos made from that case, and where nothing reaches the cut
-    takes the first three sentences: the extractive choice was fitted on sample/dev, and would be measured there."""
+    takes the first three sentences: the LM is to be measured, not its twin."""
 
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
             program.settings.model_copy(update={"on_failure": "first_three"}),
+            program.fitted,
             **{stage.name: getattr(program, stage.name, None) for stage in held(program.settings)},
         )
 
@@ -77,7 +78,7 @@ class HeldOut(GroundedQA):
 
 def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
     """A copy of the program that has no demo made from `case`."""
-    blind = GroundedQA(program.settings)
+    blind = GroundedQA(program.settings, program.fitted)
     for stage in prompted(program):
         old, new = predictor(getattr(program, stage)), predictor(getattr(blind, stage))
         new.signature, new.lm = old.signature, old.lm

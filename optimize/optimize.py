@@ -38,7 +38,7 @@ class Optimised:
     with only its cut fitted, in the same folds) to per-case tables by subtask. In-sample means that the cases decided
     the choice of demos and cut; even there no case is shown its own demo. `declined` maps the same names to how many
     cases the program declined to answer, each with its own note. `by_votes` is subtask 2 out of sample by the number of
-    replies that score a note, each with the mixture of views best at that price.
+    LM replies that score a note, each with the mixture of views best at that price.
     """
 
     program: GroundedQA
@@ -73,6 +73,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     base = load_program("default")
     if options.views:
         base = load_program("default", base.settings.model_copy(update={"views": options.views}))
+        base.fitted = options.fitted
     folds = []
     if labelled:
         folds = split_folds(labelled, options.folds)

@@ -9,6 +9,7 @@ from archehr.metrics.intervals import Difference, bootstrap, paired_difference
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.compare.compare import NOT_SHOWN, verdict
 from archehr.optimize.optimize import Optimised
+from archehr.program.stages.registry import lm_replies
 from archehr.program.stages.views.vote import views_in_words
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
@@ -71,7 +72,7 @@ def _votes(optimised: Optimised) -> Iterator[str]:
         value = bootstrap(table)["strict_micro_f1"]
         text = f"{value.value:.1f} ({value.low:.1f}-{value.high:.1f})"
         yield f"{votes:>12}  {text:<23}  {views_in_words(optimised.fitted.by_votes[votes])}"
-    chosen = optimised.fitted.settings.votes
+    chosen = lm_replies(optimised.fitted.settings.views)
     if chosen > fewest:
         gain = paired_difference(tables[chosen], tables[fewest])["strict_micro_f1"]
         cases = len(tables[chosen].case_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,15 @@ from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.scores import parse_weights, subtasks_of
 from archehr.program.batch import Interrupted
+from archehr.program.extractive.fitted.file import KIND, FittedFile
 from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
-from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
+from archehr.program.prompts.program_file import ProgramFile, save_program_file
+from archehr.program.prompts.provenance import Provenance
+from archehr.program.run.records import fitted_cases
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
 from archehr.program.stages.registry import STAGES, VIEWS, parse_stages, used_views
 from archehr.program.stages.stage import Stage
+from archehr.program.stages.views.extractive import by_name
 from archehr.program.types import StageName
 
 DEFAULT_DEMOS = 4
@@ -55,6 +60,11 @@ def optimize_to_file(
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
     options = labelled_part(options, data.cases, tell)
     options = affordable(options, [c for c in data.cases if any(STAGES[s].measures(c) for s in options.stages)], tell)
+    if options.fitted and (seen := fitted_cases(Provenance.model_validate(options.fitted.provenance), data.cases)):
+        raise DataError(
+            f"--views: the fitted models have learned from {len(seen)} of these {len(data.cases)} cases, so that their "
+            "votes would be memory; optimise on other cases, or name extractive"
+        )
     folder = cache_folder()
     configure_cache(folder)
 
@@ -85,11 +95,17 @@ def check_target(path: Path, option: str) -> None:
     """Raises DataError for a path that holds something else than a program file, before anything is paid for."""
     if path.is_dir():
         raise DataError(f"{path}: is a folder; {option} names the program file to write")
-    if path.exists():
-        try:
-            read_any_program(path)
-        except DataError:
-            raise DataError(f"{path}: exists and is no program file; name another {option}") from None
+    if path.exists() and not _was_a_program(path):
+        raise DataError(f"{path}: exists and is no program file; name another {option}")
+
+
+def _was_a_program(path: Path) -> bool:
+    """Whether a file is a program of this version or of another, which is to be made again."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(raw, dict) and "format" in raw and ("stages" in raw or raw.get("kind") == KIND)
 
 
 def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:
@@ -123,15 +139,21 @@ def _demo_number(part: str, text: str) -> int:
     return ALL_DEMOS if part == "all" else int(part)
 
 
-def parse_candidates(text: str | None, stages: Sequence[StageName], samples: int = 1) -> tuple[ViewUse, ...]:
-    """The views to choose from: for "auto" all, each in up to so many samples; none for None. Raises DataError."""
+def parse_candidates(
+    text: str | None, stages: Sequence[StageName], samples: int = 1
+) -> tuple[tuple[ViewUse, ...], FittedFile | None]:
+    """The views to choose from: for "auto" all, each that asks an LM in up to so many samples; none for None. And the
+    fitted models that one of them names. Raises DataError."""
     if text is None:
-        return ()
+        return (), None
     if "score" not in stages:
         raise DataError(f"--views {text}: they are of stage score; name it in --stage, or leave --views out")
-    named = parse_views(",".join(f"{name}*{samples}" for name in ("score", *VIEWS)) if text == "auto" else text)
-    used_views(PipelineSettings(views=named))
-    return named
+    every = ["score", *(name for name, view in VIEWS.items() if view.asks_lm)]
+    free = [name for name, view in VIEWS.items() if not view.asks_lm]
+    named = parse_views(",".join([*(f"{name}*{samples}" for name in every), *free]) if text == "auto" else text)
+    settings, fitted = by_name(PipelineSettings(views=named), None)
+    used_views(settings)
+    return settings.views, fitted
 
 
 def labelled_part(options: Options, cases: Sequence[Case], tell: Callable[[str], None]) -> Options:

@@ -11,6 +11,7 @@ from typing import Any
 from archehr.data.case import Case
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings, ViewUse
+from archehr.program.stages.registry import lm_replies
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.stages.views.vote import Votes, confidence_of
 from archehr.program.types import AgreedScore, SentenceScore
@@ -39,20 +40,20 @@ class Mixture:
 
     @property
     def calls(self) -> int:
-        return sum(view.samples for view in self.views)
+        return lm_replies(self.views)
 
     def settings(self, base: PipelineSettings) -> PipelineSettings:
         """`base` with this mixture. One vote is cut by its score, as ever."""
         found: dict[str, Any] = {"views": self.views, "agreement": self.agreement}
-        if self.calls == 1:
+        if len(self.views) == self.views[0].samples == 1:
             cut = self.views[0].cut
             found |= {"views": (ViewUse(name=self.views[0].name),), "cut": cut, "relaxed_cut": max(1, cut - 1)}
         return base.model_copy(update=found)
 
 
 def best_mixtures(pairs: Sequence[tuple[CaseRecord, Case]], asked: Sequence[ViewUse]) -> dict[int, Mixture]:
-    """Number of replies -> the best mixture of so many, of the views `asked`; of equals the strictest. Views weigh the
-    same unless weights fitted to the best of them are better."""
+    """Number of LM replies -> the best mixture of so many, of the views `asked`; of equals the strictest. Views weigh
+    the same unless weights fitted to the best of them are better."""
     cases = [_labelled(record, case) for record, case in pairs]
     found: dict[int, Mixture] = {}
     for views in _subsets(asked):
@@ -63,7 +64,7 @@ def best_mixtures(pairs: Sequence[tuple[CaseRecord, Case]], asked: Sequence[View
 
 
 def best_of(mixtures: dict[int, Mixture]) -> Mixture:
-    """The best mixture; of equals the one of the fewest replies."""
+    """The best mixture; of equals the one of the fewest LM replies."""
     return max(mixtures.values(), key=lambda m: (round(m.f1, 6), -m.calls))
 
 

@@ -13,6 +13,7 @@ import dspy
 from pydantic import ValidationError
 
 from archehr.data.case import DataError
+from archehr.program.extractive.fitted.file import FittedFile, check_fitted
 from archehr.program.lm.make import make_lm
 from archehr.program.lm.metered import MeteredEngine
 from archehr.program.lm.policy import LMConfigError
@@ -20,7 +21,7 @@ from archehr.program.settings import PipelineSettings
 from archehr.program.signature_hash import fits
 from archehr.program.stages.registry import PROMPTED
 
-SETTINGS = "settings"
+SETTINGS, FITTED = "settings", "fitted"
 _LM = "make_lm"  # an LM of ours stands as {"make_lm": its settings}: no engine, which would be a class to import
 logger = logging.getLogger("archehr")
 
@@ -28,6 +29,8 @@ logger = logging.getLogger("archehr")
 def dump(program: dspy.Module, settings: PipelineSettings, json_mode: bool) -> dict[str, Any]:
     """The state as DSPy lays it out, a predictor a name, with the settings beside them."""
     state: dict[str, Any] = {SETTINGS: settings.model_dump(mode="json")}
+    if (fitted := getattr(program, "fitted", None)) is not None:
+        state[FITTED] = fitted.model_dump(mode="json")
     for name, predictor in program.named_parameters():
         engine = getattr(predictor.lm, "engine", None)
         state[name] = dump_prompt(predictor, json_mode, keep_lm=not isinstance(engine, MeteredEngine))
@@ -89,7 +92,7 @@ def of_program_file(path: Path) -> dict[str, Any] | None:
         known = False
     if not known:
         raise DataError(f"{path}: not a program file of this version's signatures; compile the program again")
-    state: dict[str, Any] = {SETTINGS: raw.get(SETTINGS, {})}
+    state: dict[str, Any] = {SETTINGS: raw.get(SETTINGS, {}), **({FITTED: raw[FITTED]} if raw.get(FITTED) else {})}
     for name, (signature, demos) in stages.items():
         kept = [demo for demo in demos if "from_case" not in demo]
         state[f"{name}.predict"] = {"traces": [], "train": [], "lm": None, "signature": signature, "demos": kept}
@@ -128,6 +131,7 @@ class Saved(dspy.Module):
     """A program that is saved and loaded with its settings, as DSPy's documents say for any module."""
 
     settings: PipelineSettings
+    fitted: FittedFile | None
 
     def use_settings(self, settings: PipelineSettings) -> None:
         """Work by other settings from now on."""
@@ -147,6 +151,8 @@ class Saved(dspy.Module):
         """Restore what `dump_state` gave, here or from any of DSPy's optimisers; without settings ours stay."""
         settings = read_settings(state) or self.settings
         self.use_settings(settings)  # its views must be there to be restored
+        if FITTED in state:
+            self.fitted = check_fitted(state[FITTED], Path("the saved state"))
         plain, lms = with_lms(state, allow_unsafe=allow_unsafe_lm_state)
         super().load_state(plain, allow_unsafe_lm_state=allow_unsafe_lm_state)
         for name, predictor in self.named_predictors():

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.align import ExtractiveAlign
-from archehr.program.extractive.fitted.file import FittedFile
-from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
+from archehr.program.extractive.fitted.file import FittedFile, shipped
 from archehr.program.pipeline import GroundedQA
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.stages.registry import held
@@ -17,8 +15,5 @@ def extractive_program(settings: PipelineSettings | None = None, fitted: FittedF
     base = settings or PRESETS["default"]
     own = {"cut": EXTRACTIVE_CUT, "relaxed_cut": EXTRACTIVE_CUT - 1, "views": PRESETS["default"].views}
     chosen = base.model_copy(update=own)
-    program = GroundedQA(chosen, **{s.name: s.twin(chosen) if s.twin else None for s in held(chosen)})
-    if fitted is not None:
-        program.score, program.align = ExtractiveScoreSentences(fitted.evidence), ExtractiveAlign(fitted.alignment)
-        program.answerable = fitted.answerable
-    return program
+    twins = {s.name: s.twin(chosen) if s.twin else None for s in held(chosen)}
+    return GroundedQA(chosen, fitted or shipped(), **twins)

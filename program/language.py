@@ -59,7 +59,7 @@ def other_language(text: str) -> str | None:
     Counts function words, since an English note in telegraphic style has few but none of another language. A text
     that is mostly not in Latin letters looks "not to be in Latin letters".
     """
-    letters = [c for c in text if c.isalpha()]
+    letters = [] if text.isascii() else [c for c in text if c.isalpha()]  # ASCII letters are all Latin
     latin = sum(c < "\u0250" or "\u1e00" <= c < "\u1f00" for c in letters)
     if len(letters) >= _FEWEST_LETTERS and 2 * latin < len(letters):
         return "not to be in Latin letters"

@@ -15,8 +15,8 @@ from archehr.program.batch import side_by_side
 from archehr.program.checking import Answer, check_answer
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.fitted.answerable import AnswerableModel
-from archehr.program.extractive.fitted.file import shipped
+from archehr.program.extractive.fitted.at_work import at_work, models_at_work
+from archehr.program.extractive.fitted.file import FittedFile
 from archehr.program.extractive.reformulate import ExtractiveReformulate
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.language import language_notices
@@ -29,6 +29,7 @@ from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.stages.stage import has_prompt
 from archehr.program.stages.verify.verify import check_facts
 from archehr.program.stages.views.consensus import most_like_the_others
+from archehr.program.stages.views.extractive import by_name
 from archehr.program.stages.views.vote import count_votes
 from archehr.program.types import Link, Notice, SentenceScore, StageName, Verdict
 
@@ -45,7 +46,8 @@ class GroundedQA(dspy_state.Saved):
     whether what they cite supports them. `added` holds the outputs of stages that were added to the four,
     by stage.
 
-    Each stage is an attribute of its name; `modules` gives some of them, the others ask an LM.
+    Each stage is an attribute of its name; `modules` gives some of them, the others ask an LM. What asks none goes by
+    the models `fitted` or, without, by shipped ones that were not fitted on the case.
 
     Example:
         >>> import archehr
@@ -54,10 +56,14 @@ class GroundedQA(dspy_state.Saved):
         '1'
     """
 
-    def __init__(self, settings: PipelineSettings = PRESETS["default"], **modules: dspy.Module | None) -> None:
+    def __init__(
+        self,
+        settings: PipelineSettings = PRESETS["default"],
+        fitted: FittedFile | None = None,
+        **modules: dspy.Module | None,
+    ) -> None:
         super().__init__()
-        self.settings = settings
-        self.answerable: AnswerableModel | None = None  # the shipped one
+        self.settings, self.fitted = settings, fitted
         for stage in held(settings):
             module = modules[stage.name] if stage.name in modules else stage.module(settings)
             setattr(self, stage.name, module)
@@ -73,7 +79,8 @@ class GroundedQA(dspy_state.Saved):
         """Run the asked stages (None: all) and what they need. `question="given"` lets stages 2-4 use the clinician's
         question; stage 1 never sees it. Raises DataError where the case lacks what was asked for."""
         asked = frozenset(STAGES if stages is None else stages)
-        return _Run(self, case, question, asked & possible_stages(case)).result()
+        with at_work(self.fitted, case):
+            return _Run(self, case, question, asked & possible_stages(case)).result()
 
     async def aforward(
         self, case: Case, question: QuestionSource = "own", stages: Collection[StageName] | None = None
@@ -86,6 +93,7 @@ class GroundedQA(dspy_state.Saved):
         LM no views. Raises DataError for a view that is not there."""
         if not (asks_lm := self.asks_lm):
             settings = settings.model_copy(update={"views": PRESETS["default"].views})
+        settings, self.fitted = by_name(settings, self.fitted)
         self.settings = settings
         for stage in held(settings):
             if not hasattr(self, stage.name):
@@ -206,8 +214,7 @@ class _Run:
         return {"question": self.question(), "evidence": evidence, "note": render(note)}
 
     def _is_answerable(self) -> bool:
-        model = self.program.answerable or shipped().answerable
-        return model.is_answerable(self.question(), self.case.narrative, self.case.sentences)
+        return models_at_work().answerable.is_answerable(self.question(), self.case.narrative, self.case.sentences)
 
     def _decline(self, why: str | None = None) -> None:
         """No answer, no citation, no evidence; `why` where nobody has told it yet."""

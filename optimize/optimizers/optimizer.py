@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from archehr.data.case import Case, DataError
 from archehr.optimize.demos import Demo, labelled_demos
 from archehr.optimize.folds import Answering, StagePrompt
+from archehr.program.extractive.fitted.file import FittedFile
 from archehr.program.pipeline import GroundedQA
 from archehr.program.settings import ViewUse
 from archehr.program.stages.registry import STAGES
@@ -22,7 +23,8 @@ class Options:
     `demos` and `token_budget` are per stage; `weights` is subtask -> weight in the choice among candidates.
     `demos_tried` are several numbers of demos to choose among (none: `demos` alone), but in the stages that `demos_of`
     gives a number of their own; `views` the ways of asking for evidence with the most samples of each (none: the
-    program's own), as far as their trial keeps within `max_calls`.
+    program's own), as far as their trial keeps within `max_calls`. `fitted` are the models that the view
+    `extractive` goes by (none: shipped ones).
     """
 
     optimizer: str = "labeled"
@@ -37,6 +39,7 @@ class Options:
     demos_of: Mapping[StageName, int] = field(default_factory=dict)
     views: tuple[ViewUse, ...] = ()
     max_calls: int | None = None
+    fitted: FittedFile | None = None
 
     @property
     def prompts(self) -> tuple[StageName, ...]:

@@ -11,6 +11,7 @@ from archehr.program.extractive.fitted.features import concept_vectors, sentence
 from archehr.program.extractive.fitted.pairs import pair_features
 from archehr.program.extractive.reformulate import reformulate
 from archehr.program.run.records import CaseRecord
+from archehr.program.types import AgreedScore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,6 +86,26 @@ def labelled_by_run(cases: Sequence[Case], records: Mapping[str, CaseRecord]) ->
         answers = () if _fell_back(record, "align") or _fell_back(record, "generate") else _linked(case, record)
         found.append(replace(case, gold=Gold(relevance=relevance, answer_sentences=answers)))
     return found
+
+
+def sure_by_run(records: Mapping[str, CaseRecord]) -> dict[str, Matrix]:
+    """case id -> how sure the vote on each note sentence was (0..1), of the cases that several replies voted on: the
+    share that is for what was decided. As the label itself the share does worse than the decision alone
+    (tests/benchmarks/distillation.py)."""
+    import numpy as np
+
+    sure = {}
+    for case_id, record in records.items():
+        chosen, scores = set(record.evidence or ()), record.scores or []
+        agreed = [s for s in scores if isinstance(s, AgreedScore)]
+        if agreed and len(agreed) == len(scores):
+            sure[case_id] = np.array([s.confidence if s.id in chosen else 1 - s.confidence for s in agreed])
+    return sure
+
+
+def weighed(examples: Sequence[Sentences], sure: Mapping[str, Matrix]) -> list[Sentences]:
+    """The examples, each label counting as much as it is sure, where that is known."""
+    return [replace(e, counts=e.counts * sure[e.case_id]) if e.case_id in sure else e for e in examples]
 
 
 def _linked(case: Case, record: CaseRecord) -> tuple[AnswerSentence, ...]:

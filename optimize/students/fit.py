@@ -86,7 +86,7 @@ def choose_evidence(examples: Sequence[Sentences], start: EvidenceModel | None =
     """The evidence model and its constants; those of `start`, else the usual ones, where no other is shown to serve
     better."""
     fitted = fit_evidence(examples, start)
-    return _choose(fitted, examples, lambda some: fit_evidence(some, fitted), _evidence_hits, EVIDENCE_CONSTANTS)
+    return _choose(fitted, examples, lambda some: fit_evidence(some, fitted), evidence_hits, EVIDENCE_CONSTANTS)
 
 
 def choose_alignment(examples: Sequence[Pairs], start: AlignmentModel | None = None) -> AlignmentModel:
@@ -107,13 +107,13 @@ def _choose(
     folds = [list(examples[k::FOLDS]) for k in range(FOLDS)]
     held_out = [fit([e for other in folds if other is not fold for e in other]) for fold in folds]
     for name, factors in constants.items():
-        best, best_f1 = 1.0, _f1(held_out, folds, hits)
-        before = [_f1([model], [fold], hits) for model, fold in zip(held_out, folds, strict=True)]
+        best, best_f1 = 1.0, pooled_f1(held_out, folds, hits)
+        before = [pooled_f1([model], [fold], hits) for model, fold in zip(held_out, folds, strict=True)]
         for factor in factors:
             tried = [with_constant(model, name, factor) for model in held_out]
-            after = [_f1([model], [fold], hits) for model, fold in zip(tried, folds, strict=True)]
+            after = [pooled_f1([model], [fold], hits) for model, fold in zip(tried, folds, strict=True)]
             better = sum(a > b for a, b in zip(after, before, strict=True))
-            if better >= NEEDED and (f1 := _f1(tried, folds, hits)) > best_f1:
+            if better >= NEEDED and (f1 := pooled_f1(tried, folds, hits)) > best_f1:
                 best, best_f1 = factor, f1
         held_out = [with_constant(model, name, best) for model in held_out]
         fitted = with_constant(fitted, name, best)
@@ -140,7 +140,7 @@ def _odds(chance: float) -> float:
     return log(chance / (1 - chance))
 
 
-def _f1(
+def pooled_f1(
     models: Sequence[Model],
     folds: Sequence[Sequence[Example]],
     hits: Callable[[Model, Example], tuple[float, float]],
@@ -151,7 +151,7 @@ def _f1(
     return 2 * right / all_ if all_ else 0.0
 
 
-def _evidence_hits(model: EvidenceModel, example: Sentences) -> tuple[float, float]:
+def evidence_hits(model: EvidenceModel, example: Sentences) -> tuple[float, float]:
     """What was found rightly; what was found and what there is, together."""
     chosen = model.judge(example.rows, example.concepts) >= model.edges[2]
     return float(example.essential[chosen].sum()), float(chosen.sum() + example.essential.sum())

@@ -13,7 +13,7 @@ from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.joined import data_label
 from archehr.optimize.report import gain_in_words
 from archehr.optimize.session import check_target
-from archehr.optimize.students.examples import labelled_by_run
+from archehr.optimize.students.examples import labelled_by_run, sure_by_run
 from archehr.optimize.students.shipped import sample_cases
 from archehr.optimize.students.student import Student, fit_student
 from archehr.program.extractive.fitted.file import SHIPPED, FittedFile, shipped
@@ -40,15 +40,15 @@ def fit_to_file(
     for option, path in {"--out": out, "--publish": publish}.items():
         if path is not None:
             check_target(path, option)
-    taught = list(data.cases) if labels is None else _labelled(data, labels)
+    taught, sure = (list(data.cases), {}) if labels is None else _labelled(data, labels)
     judged = list(data.cases) if any(c.gold for c in data.cases) else taught
     also = _others(data.cases) if start_from else []
     beside = _fairest(data.cases)
-    student = fit_student(taught, judged, shipped(beside), shipped(), also)
+    student = fit_student(taught, judged, shipped(beside), shipped(), also, sure)
     for line in student.left:
         tell(f"{line}: the shipped model stays")
     provenance = _provenance(data, taught, also, student, beside, labels, start_from)
-    file = FittedFile.of(student.evidence, student.alignment, shipped().answerable, provenance.told())
+    file = FittedFile.of(student.evidence, student.alignment, None, provenance.told())
     save_program_file(file, out)
     if publish is not None:
         save_program_file(file, publish)
@@ -56,14 +56,15 @@ def fit_to_file(
     return "\n".join(_report(student, data.cases, beside, judged is taught and labels is not None)), file
 
 
-def _labelled(data: Dataset, folder: Path) -> list[Case]:
-    """The cases as an LM's run labelled them. Raises DataError for a run of other data, or without an LM."""
+def _labelled(data: Dataset, folder: Path) -> tuple[list[Case], dict[str, Any]]:
+    """The cases as an LM's run labelled them, and how sure it was where several replies voted. Raises DataError for a
+    run of other data, or without an LM."""
     manifest, records = read_run_folder(folder)
     if manifest.data_sha256 != data.sha256:
         raise DataError(f"{folder}: a run of other data than {data.name}; give the DATA that it answered")
     if manifest.lm is None:
         raise DataError(f"{folder}: a run without an LM, which has nothing to teach; give one made with --lm")
-    return labelled_by_run(data.cases, records)
+    return labelled_by_run(data.cases, records), sure_by_run(records)
 
 
 def _others(cases: Sequence[Case]) -> list[Case]:
@@ -123,7 +124,9 @@ def _report(student: Student, cases: Sequence[Case], beside: str, by_run: bool) 
         count = len(student.tables["out_of_sample"][subtask].case_ids)
         yield f"subtask {subtask}, out of sample against {beside}{flatters}: {gain_in_words(gain, count)}"
     for name in ("evidence", "alignment"):
-        yield from _chosen(name, getattr(student, name), getattr(shipped(), name))
+        if (ours := getattr(student, name)) is not None:
+            yield from _chosen(name, ours, getattr(shipped(), name))
+    yield "whether a note answers at all is judged by the shipped model"
 
 
 def _chosen(name: str, ours: Part, usual: Part) -> Iterator[str]:

@@ -14,7 +14,7 @@ from archehr.optimize.students.fit import fit_alignment, fit_evidence
 from archehr.program.extractive.fitted import file as fitted_file
 from archehr.program.extractive.fitted.file import FittedFile
 
-SAMPLES = {"extractive": ("dev", "test"), "extractive-dev": ("dev",)}
+SAMPLES = {"extractive": ("dev", "test"), "extractive-dev": ("dev",), "extractive-test": ("test",)}
 FOLDER = Path(fitted_file.__file__).parent
 
 

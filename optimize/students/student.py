@@ -13,9 +13,9 @@ from archehr.metrics.evidence import case_counts, evidence_table
 from archehr.metrics.intervals import Difference, Interval, paired_difference
 from archehr.metrics.leaderboard import CaseTable
 from archehr.optimize.scores import headline_intervals
-from archehr.optimize.students.examples import Pairs, Sentences, pairs_by_key, sentences_by_key
+from archehr.optimize.students.examples import Pairs, Sentences, pairs_by_key, sentences_by_key, weighed
 from archehr.optimize.students.fit import FOLDS, choose_alignment, choose_evidence
-from archehr.program.extractive.fitted.file import FittedFile
+from archehr.program.extractive.fitted.file import WholeFile
 from archehr.program.extractive.fitted.models import AlignmentModel, EvidenceModel
 
 FEWEST = 5  # cases
@@ -40,11 +40,11 @@ class Student:
     """The models and what they are worth.
 
     `tables` maps in_sample, out_of_sample and shipped to per-case tables by subtask; a subtask without enough labels
-    has none, and its model is the one started from, as `left` says.
+    has none and no model, as `left` says.
     """
 
-    evidence: EvidenceModel
-    alignment: AlignmentModel
+    evidence: EvidenceModel | None
+    alignment: AlignmentModel | None
     tables: Mapping[str, Mapping[int, CaseTable]]
     left: Sequence[str]
 
@@ -62,22 +62,29 @@ class Student:
 
 
 def fit_student(
-    taught: Sequence[Case], judged: Sequence[Case], beside: FittedFile, start: FittedFile, also: Sequence[Case] = ()
+    taught: Sequence[Case],
+    judged: Sequence[Case],
+    beside: WholeFile,
+    start: WholeFile,
+    also: Sequence[Case] = (),
+    sure: Mapping[str, Any] = {},
 ) -> Student:
     """The student of the labels of `taught`, and of the cases `also`, which are in no fold.
 
-    `judged` are the same cases with the labels that it is measured by. Out of sample: everything is chosen anew
-    without each fifth, which is then judged. Raises DataError where neither model has labels enough.
+    `sure` says of some cases how much the label of each note sentence counts. `judged` are the same cases with the
+    labels that it is measured by. Out of sample: everything is chosen anew without each fifth, which is then judged.
+    Raises DataError where neither model has labels enough.
     """
-    models: dict[str, Any] = {"evidence": start.evidence, "alignment": start.alignment}
+    models: dict[str, Any] = dict.fromkeys(part.name for part in PARTS)
     tables: dict[str, dict[int, CaseTable]] = {"in_sample": {}, "out_of_sample": {}, "shipped": {}}
     left = []
     for part in PARTS:
         examples = [e for e in part.examples(taught) if _teaches(e)]
+        examples = weighed(examples, sure) if part.name == "evidence" else examples
         if len(examples) < FEWEST:
             left.append(f"{len(examples)} cases have {part.labels}, and {FEWEST} are needed for {part.name}")
             continue
-        more, first = list(part.examples(also)), models[part.name]
+        more, first = list(part.examples(also)), getattr(start, part.name)
         models[part.name] = part.choose([*more, *examples], first)
         folds = [examples[k::FOLDS] for k in range(FOLDS)]
         unseen: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 # Lower-case keys also match with a capital first letter ("W/", "Hx"); all others match exactly as written, because
 # PT, MS or RA mean several things and "pt" only one.
@@ -121,6 +122,7 @@ _TO_READ = re.compile(
 )
 
 
+@lru_cache(maxsize=20_000)
 def expand(text: str) -> str:
     """`text` with its abbreviations replaced by their likeliest readings, for comparing texts and not for showing:
     "s/p TIPS c/b HE" -> "after TIPS complicated by hepatic encephalopathy"."""

@@ -7,26 +7,21 @@ from collections.abc import Sequence
 import dspy
 
 from archehr.data.case import AnswerSentence, Sentence
-from archehr.program.extractive.fitted.file import shipped
-from archehr.program.extractive.fitted.models import AlignmentModel
+from archehr.program.extractive.fitted.at_work import models_at_work
 from archehr.program.types import Link
 
 
 class ExtractiveAlign(dspy.Module):
     """answer_sentences, sentences, question -> links: every answer id once, with known note ids in note order; none
-    where no note sentence reaches the cut. By the shipped model where none is given."""
-
-    def __init__(self, model: AlignmentModel | None = None) -> None:
-        super().__init__()
-        self.model = model
+    where no note sentence reaches the cut. By the models at work."""
 
     def forward(
         self, answer_sentences: Sequence[AnswerSentence], sentences: Sequence[Sentence], question: str
     ) -> dspy.Prediction:
-        model = self.model or shipped().alignment
-        chances = support_chances(answer_sentences, sentences, question, model)
+        cut = models_at_work().alignment.cut
+        chances = support_chances(answer_sentences, sentences, question)
         links = [
-            Link(answer_id=a.id, evidence_ids=[s.id for s, c in zip(sentences, row, strict=True) if c >= model.cut])
+            Link(answer_id=a.id, evidence_ids=[s.id for s, c in zip(sentences, row, strict=True) if c >= cut])
             for a, row in zip(answer_sentences, chances, strict=True)
         ]
         return dspy.Prediction(links=links)
@@ -36,10 +31,8 @@ def support_chances(
     answer_sentences: Sequence[AnswerSentence],
     sentences: Sequence[Sentence],
     question: str,
-    model: AlignmentModel | None = None,
 ) -> Sequence[Sequence[float]]:
-    """One row an answer sentence, one chance (0-1) a note sentence to support it, by `model` or the shipped one."""
+    """One row an answer sentence, one chance (0-1) a note sentence to support it, by the models at work."""
     if not answer_sentences or not sentences:
         return [[0.0] * len(sentences) for _ in answer_sentences]
-    found = model or shipped().alignment
-    return found.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)
+    return models_at_work().alignment.chances([a.text for a in answer_sentences], [s.text for s in sentences], question)

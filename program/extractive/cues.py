@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import islice
 
 _CUES = {
     # why something happened, what it was taken to be
@@ -60,7 +62,7 @@ _CUES = {
         r"|pending|incidental"
     ),
 }
-_CUE_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _CUES.items()}
+_CUE_PATTERNS = {name: re.compile(pattern) for name, pattern in _CUES.items()}  # of small letters: twice as fast
 
 _ASKED = {
     "reason": (
@@ -83,10 +85,11 @@ _DEIDENTIFIED = re.compile(r"\[\*\*.*?\*\*\]")
 CUES = (*_CUES, *(f"{name}_asked" for name in _ASKED))
 
 
-def count_cues(text: str) -> list[int]:
+@lru_cache(maxsize=20_000)
+def count_cues(text: str) -> tuple[int, ...]:
     """0, 1 or 2 (two or more) cues of each kind in a note sentence, in the order of CUES without the "asked" ones."""
-    text = _DEIDENTIFIED.sub("", text)
-    return [min(len(pattern.findall(text)), 2) for pattern in _CUE_PATTERNS.values()]
+    text = _DEIDENTIFIED.sub("", text).lower()
+    return tuple(len(list(islice(pattern.finditer(text), 2))) for pattern in _CUE_PATTERNS.values())
 
 
 def cue_row(text: str, asked: dict[str, bool]) -> list[int]:

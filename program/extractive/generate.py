@@ -51,7 +51,8 @@ def answer(question: str, evidence: Sequence[Sentence], limit: int) -> tuple[lis
     """
     found = [(own_words(whole), ids) for whole, ids in _wholes(evidence)]
     sizes = [len(text.split()) for text, _ in found]
-    best_first = sorted(range(len(found)), key=lambda i: (-_worth(question, found[i][0]), i))
+    worth = [_worth(question, text) for text, _ in found]
+    best_first = sorted(range(len(found)), key=lambda i: (-worth[i], i))
     chosen: list[int] = []
     for i in best_first:
         if sum(sizes[j] for j in chosen) + sizes[i] <= limit:

@@ -7,21 +7,16 @@ from collections.abc import Sequence
 import dspy
 
 from archehr.data.case import Sentence
-from archehr.program.extractive.fitted.file import shipped
-from archehr.program.extractive.fitted.models import EvidenceModel
+from archehr.program.extractive.fitted.at_work import models_at_work
 from archehr.program.types import SentenceScore
 
 
 class ExtractiveScoreSentences(dspy.Module):
     """question, narrative, sentences -> scores: every id once, in note order, 1..5; 4 and 5 are evidence. By the
-    shipped model where none is given."""
-
-    def __init__(self, model: EvidenceModel | None = None) -> None:
-        super().__init__()
-        self.model = model
+    models at work."""
 
     def forward(self, question: str, narrative: str, sentences: Sequence[Sentence]) -> dspy.Prediction:
-        model = self.model or shipped().evidence
+        model = models_at_work().evidence
         chances = model.chances(question, narrative, [s.text for s in sentences]) if sentences else []
         return dspy.Prediction(
             scores=[SentenceScore(id=s.id, score=model.score(c)) for s, c in zip(sentences, chances, strict=True)]

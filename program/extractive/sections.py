@@ -18,7 +18,7 @@ _KINDS = [
     ("admin", r"procedure|service|attending|admission date|date of birth|diagnos[ie]s|disposition|code status|sex"),
 ]
 KINDS = tuple(name for name, _ in _KINDS)
-_KIND_PATTERNS = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _KINDS]
+_KIND_PATTERNS = [(name, re.compile(pattern)) for name, pattern in _KINDS]
 _PROBLEM = re.compile(r"\s*#+\s*(?:\d+[.)]?\s*)?(?P<title>[^:.]{1,80}?)\s*(?:[:.]|\s-\s|$)(?P<rest>.*)", re.DOTALL)
 # "-2" and "1.5 mg" open with a number, not with a mark.
 _MARK = re.compile(r"^\s*(?:#+\s*(?:\d+[.)])?|\[\s?[xX]?\]|[-*•·]+(?!\d)|\(?\d{1,2}[.)](?=\s))\s*")
@@ -72,6 +72,7 @@ def _is_header(text: str) -> bool:
 
 
 def _kind(text: str) -> str | None:
+    text = text.lower()
     return next((name for name, pattern in _KIND_PATTERNS if pattern.search(text)), None)
 
 

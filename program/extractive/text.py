@@ -9,7 +9,6 @@ from archehr.program.extractive.abbreviations import expand
 from archehr.program.extractive.concepts import read_concepts
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-_LONGEST_CONCEPT = 4
 
 _STOP_WORDS = """
 a an the and or but if of in on at to for from by with as is are was were be been being am do does did done doing
@@ -66,10 +65,10 @@ def is_stop_word(stemmed: str) -> bool:
 @lru_cache(maxsize=20_000)
 def terms(text: str) -> tuple[str, ...]:
     """What `text` is about: the stems of its content words and the concepts ("=kidney") they name."""
-    found = stems(text)
-    plain = [stem(w) for w in words(text)]
+    found, written = stems(text), expand(text)
     kept = [s for s in found if not is_stop_word(s)]
-    return tuple(kept + sorted(_concepts(found) | _concepts(plain)))
+    named = _concepts(found) if written == text else _concepts(found) | _concepts([stem(w) for w in words(text)])
+    return tuple(kept + sorted(named))
 
 
 def named_by(phrase: str) -> frozenset[str]:
@@ -87,11 +86,19 @@ def _concept_index() -> dict[tuple[str, ...], frozenset[str]]:
     return read_concepts(stems)
 
 
+@cache
+def _longest_beginning() -> dict[str, int]:
+    """First word of an entry -> of how many words the longest is."""
+    longest: dict[str, int] = {}
+    for entry in _concept_index():
+        longest[entry[0]] = max(longest.get(entry[0], 0), len(entry))
+    return longest
+
+
 def _concepts(found: list[str]) -> set[str]:
-    index = _concept_index()
-    names: set[str] = set()
-    for start in range(len(found)):
-        for size in range(1, _LONGEST_CONCEPT + 1):
+    index, names = _concept_index(), set[str]()
+    for start, first in enumerate(found):
+        for size in range(1, _longest_beginning().get(first, 0) + 1):
             names |= index.get(tuple(found[start : start + size]), frozenset())
     return names
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archehr.program.extractive.fitted.at_work import models_at_work
 from archehr.program.extractive.fitted.features import NAMES, sentence_features
-from archehr.program.extractive.fitted.file import shipped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +41,7 @@ _WORDS = {
     "block_length": _SECTION,
     "block_to_longest": _SECTION,
     "block_words_to_longest": _SECTION,
-    "asked_terms": ("it speaks of what is asked", "it uses other words than the message"),
-    "block_asked_terms": ("its section speaks of what is asked", "its section speaks of other things"),
+    "block_asked": ("its section speaks of what is asked", "its section speaks of other things"),
     "reason": ("it gives a reason", "it gives no reason"),
     "decision": ("it tells of a decision", "it tells of no decision"),
     "outlook": ("it says what to expect", "it does not say what to expect"),
@@ -64,13 +63,13 @@ _WORDS = {
 def what_weighed(
     question: str, narrative: str, texts: Sequence[str], wanted: Collection[int], most: int = 3
 ) -> dict[int, list[str]]:
-    """Index into `texts` -> at most `most` reasons for its score by the shipped model, the heaviest first, for the
+    """Index into `texts` -> at most `most` reasons for its score by the models at work, the heaviest first, for the
     `wanted` indices: its terms of the model's log-odds."""
     import numpy as np
 
     if not wanted:
         return {}
-    order, model = sorted(wanted), shipped().evidence.logistic
+    order, model = sorted(wanted), models_at_work().evidence.logistic
     columns = [NAMES.index(name) for name in model.names]
     rows = sentence_features(question, narrative, texts)[order][:, columns]
     standard = (rows - np.array(model.mean)) / np.array(model.scale)

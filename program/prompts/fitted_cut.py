@@ -9,13 +9,14 @@ import dspy
 
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.program_file import to_file
-from archehr.program.stages.stage import predictor
+from archehr.program.stages.stage import has_prompt, predictor
 
 
 def evidence_prompts(program: GroundedQA) -> str:
     """sha256 of what decides which scores an LM gives: the views that the program uses, their prompts and demos."""
     file = to_file(program).model_dump(mode="json")["stages"]
-    used = {view.name: [view.samples, file[view.name]] for view in program.settings.views}
+    models = program.fitted and program.fitted.sha256  # what a view without a prompt goes by
+    used = {view.name: [view.samples, file.get(view.name, models)] for view in program.settings.views}
     return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
 
@@ -24,7 +25,8 @@ def cut_of_another(program: GroundedQA, lm: dspy.BaseLM | None) -> str | None:
     fitted = program.provenance.cut_fitted_to if hasattr(program, "provenance") else None
     if fitted is None or not program.asks_lm:
         return None
-    lms = [predictor(getattr(program, view.name)).lm or lm for view in program.settings.views]
+    views = [getattr(program, view.name) for view in program.settings.views]
+    lms = [predictor(view).lm or lm for view in views if has_prompt(view)]
     asked = ", ".join(dict.fromkeys(its.model for its in lms if its is not None))
     if not asked:
         return None

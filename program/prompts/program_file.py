@@ -20,7 +20,7 @@ from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 from archehr.program.extractive_program import extractive_program
 from archehr.program.pipeline import GroundedQA
 from archehr.program.prompts.of_dspy import is_of_dspy, saved_by_dspy
-from archehr.program.prompts.provenance import Provenance
+from archehr.program.prompts.provenance import Provenance, provenance_of
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.signature_hash import PIPELINE_NAMES, fits, signature_hash
 from archehr.program.stages.adapter import ADAPTER_NAME
@@ -46,7 +46,8 @@ class StageState(BaseModel):
 
 
 class ProgramFile(BaseModel):
-    """The JSON form. `provenance` says how the file came about and how it scored, in and out of sample."""
+    """The JSON form. `provenance` says how it came about and how it scored; `fitted` are the models of a view that asks
+    no LM, where they are not shipped ones."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,6 +56,7 @@ class ProgramFile(BaseModel):
     adapter: str = ADAPTER_NAME
     stages: dict[StageName, StageState]
     signature_hash: str
+    fitted: FittedFile | None = None
     provenance: Provenance = Provenance()
 
     @field_serializer("provenance")
@@ -67,9 +69,8 @@ def load_program(
     settings: PipelineSettings | Mapping[str, Any] | None = None,
     demo_cases: Sequence[Case] | None = None,
 ) -> GroundedQA:
-    """A built-in program (`default`, `zero_shot`, `handwritten`, `extractive`, `extractive-dev`), or the one in a
-    program file, of prompts or of fitted models, or in JSON that dspy.Module.save wrote (without its LM: a program
-    asks the LM that it is run with).
+    """A program that is BUILT_IN, or the one in a program file, of prompts or of fitted models, or in JSON that
+    dspy.Module.save wrote (without its LM: a program asks the LM that it is run with).
 
     `zero_shot` sends the signatures' own instructions, `default` has three demos for Reformulate too, `handwritten` is
     the published system's wording with the same demos, and the extractive ones ask no LM.
@@ -106,9 +107,9 @@ def load_program(
                 program = to_program(file, whole, demo_cases)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
+    program.name, program.provenance, program.notes = str(name), provenance, notes
     if settings is not None and not isinstance(settings, PipelineSettings):
         program.use_settings(program.settings.changed(settings))
-    program.name, program.provenance, program.notes = str(name), provenance, notes
     return program
 
 
@@ -156,6 +157,8 @@ def _check_prompts(raw: Any, path: Path) -> ProgramFile:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         what = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
         raise DataError(f"{path}: program file format {what}, this version reads {FORMAT}; compile the program again")
+    if isinstance(raw.get("fitted"), dict):
+        check_fitted(raw["fitted"], path)
     try:
         file = ProgramFile.model_validate(raw)
     except ValidationError as error:
@@ -180,9 +183,8 @@ def _check_prompts(raw: Any, path: Path) -> ProgramFile:
 def to_program(
     file: ProgramFile, settings: PipelineSettings | None = None, demo_cases: Sequence[Case] | None = None
 ) -> GroundedQA:
-    """The module that a checked program file describes. Raises DataError where a demo's case is not in
-    `demo_cases`."""
-    program = GroundedQA(settings or file.settings)
+    """The module of a checked program file. Raises DataError where a demo's case is not in `demo_cases`."""
+    program = GroundedQA(settings or file.settings, file.fitted)
     for stage, state in file.stages.items():
         if getattr(program, stage, None) is None:  # a view that these settings do not use
             continue
@@ -231,20 +233,15 @@ def demo_sha256(demo: dict[str, Any]) -> str:
 
 def stored_form(program: GroundedQA) -> ProgramFile | FittedFile | None:
     """What of a program is kept beside its answers; None where it is neither prompts nor fitted models."""
-    provenance = getattr(program, "provenance", Provenance())
     if program.asks_lm:
-        return to_file(program, provenance)
-    return _fitted(program, provenance)
+        return to_file(program, provenance_of(program))
+    return _fitted(program)
 
 
-def _fitted(program: GroundedQA, provenance: Provenance | None = None) -> FittedFile | None:
-    """The fitted models of a program, the shipped ones where it names none; None where others answer."""
-    score, align = program.score, program.align
-    if not isinstance(score, ExtractiveScoreSentences) or not isinstance(align, ExtractiveAlign):
-        return None
-    ours = shipped()
-    models = score.model or ours.evidence, align.model or ours.alignment, program.answerable or ours.answerable
-    return FittedFile.of(*models, provenance.told() if provenance else None)
+def _fitted(program: GroundedQA) -> FittedFile | None:
+    """The fitted models of a program without an LM; None where its stages are others."""
+    twins = isinstance(program.score, ExtractiveScoreSentences) and isinstance(program.align, ExtractiveAlign)
+    return program.fitted if twins else None
 
 
 def to_file(program: GroundedQA, provenance: Provenance | None = None) -> ProgramFile:
@@ -259,6 +256,7 @@ def to_file(program: GroundedQA, provenance: Provenance | None = None) -> Progra
         settings=program.settings,
         stages=stages,
         signature_hash=signature_hash(stages),
+        fitted=program.fitted,
         provenance=provenance or Provenance(),
     )
 
@@ -274,14 +272,15 @@ def save_program(program: GroundedQA, path: str | Path) -> None:
         >>> load_program(path).settings.cut
         4
     """
-    save_program_file(to_file(program, getattr(program, "provenance", None)), Path(path))
+    save_program_file(to_file(program, provenance_of(program)), Path(path))
 
 
 def save_program_file(file: ProgramFile | FittedFile, path: Path) -> None:
     """Write it 0600, since compiled demos hold note text. Raises DataError if it cannot be written."""
     if isinstance(file, FittedFile):
         return write_private(path, file.as_text())
-    return write_private(path, json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+    told = file.model_dump(mode="json", exclude={"fitted"} if file.fitted is None else None)
+    return write_private(path, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
 
 
 def program_hash(program: GroundedQA) -> str:
@@ -296,5 +295,6 @@ def program_hash(program: GroundedQA) -> str:
     else:
         prompts = to_file(program).model_dump(mode="json", include={"adapter", "stages"})
         without = {s: type(m).__name__ for s in STAGES if not has_prompt(m := getattr(program, s))}
-        content = {"settings": settings, **prompts, "without": without}
+        models = {"models": program.fitted.sha256} if program.fitted else {}
+        content = {"settings": settings, **prompts, "without": without, **models}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -39,3 +39,12 @@ class Provenance(BaseModel):
     def told(self) -> dict[str, Any]:
         """The values that are told, as a program file holds them."""
         return {name: value for name, value in self.model_dump(mode="json").items() if value not in (None, {})}
+
+
+def provenance_of(program: Any, told: Provenance | None = None) -> Provenance:
+    """Where a program is from, as `told` or as it says itself; the cases that its fitted models have learned from are
+    among those that it was made with."""
+    provenance: Provenance = getattr(program, "provenance", Provenance()) if told is None else told
+    fitted = program.fitted
+    known = [*(provenance.case_sha256 or ()), *((fitted and fitted.provenance.get("case_sha256")) or ())]
+    return provenance.model_copy(update={"case_sha256": list(dict.fromkeys(known)) or None})

@@ -59,7 +59,7 @@ def _show_fitted(name: str, program: GroundedQA, stage: str | None, as_json: boo
     """The constants and weights of a fitted program, the heaviest first. Raises DataError for a stage without any."""
     file = stored_form(program)
     assert isinstance(file, FittedFile)
-    models: dict[str, Part] = {"score": file.evidence, "generate": file.answerable, "align": file.alignment}
+    models: dict[str, Part | None] = {"score": file.evidence, "generate": file.answerable, "align": file.alignment}
     if stage is not None and stage not in models:
         raise DataError(f"--stage {stage}: the extractive program has fitted models in {', '.join(models)}")
     if as_json:
@@ -67,9 +67,12 @@ def _show_fitted(name: str, program: GroundedQA, stage: str | None, as_json: boo
     facts = {k: v for k, v in program.provenance.told().items() if k != "case_sha256"}
     parts = [f"program {name}, fitted, without prompts", *_lines(facts)]
     for section in (s for s in models if stage in (None, s)):
-        constants = models[section].model_dump(mode="json", exclude={"logistic", "spread"})
-        parts += [f"\n{'=' * 20} {section} {'=' * 20}", *_lines(constants)]
-        logistic: Logistic = models[section].logistic  # type: ignore[attr-defined]
+        parts.append(f"\n{'=' * 20} {section} {'=' * 20}")
+        if (model := models[section]) is None:
+            parts.append("  the shipped model, which the file leaves out: archehr show extractive")
+            continue
+        parts += _lines(model.model_dump(mode="json", exclude={"logistic", "spread"}))
+        logistic: Logistic = model.logistic  # type: ignore[attr-defined]
         parts.append(f"  log-odds per standard deviation; {logistic.intercept:+.2f} to begin with")
         by_size = sorted(zip(logistic.names, logistic.weights, strict=True), key=lambda pair: -abs(pair[1]))
         parts += [f"  {weight:+.3f}  {feature}" for feature, weight in by_size]

@@ -15,7 +15,7 @@ from archehr.data.dataset import Dataset
 from archehr.program.lm.ledger import Count, Ledger
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import program_hash
-from archehr.program.prompts.provenance import Provenance
+from archehr.program.prompts.provenance import provenance_of
 from archehr.program.run.records import Tally, fitted_cases
 from archehr.program.settings import PipelineSettings
 from archehr.program.stage_lms import lms_identity
@@ -59,7 +59,7 @@ class Identity(BaseModel):
             data_sha256=data.sha256,
             program=getattr(program, "name", "GroundedQA"),
             program_hash=program_hash(program),
-            in_sample=bool(fitted_cases(getattr(program, "provenance", Provenance()), data.chosen_from or data.cases)),
+            in_sample=bool(fitted_cases(provenance_of(program), data.chosen_from or data.cases)),
             lm=lms_identity(program, lm),
             question=question,
             stages=[s for s in STAGES if s in stages],

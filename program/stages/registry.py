@@ -10,11 +10,11 @@ from typing import Any
 
 from archehr.data import plugins
 from archehr.data.case import Case, DataError
-from archehr.program.settings import PipelineSettings
+from archehr.program.settings import PipelineSettings, ViewUse
 from archehr.program.stages import align, generate, reformulate, score_sentences
 from archehr.program.stages.stage import Stage, has_prompt
 from archehr.program.stages.verify import verify
-from archehr.program.stages.views import answer_first
+from archehr.program.stages.views import answer_first, extractive
 from archehr.program.stages.views.view import View
 from archehr.program.types import StageName, shorten
 
@@ -23,7 +23,7 @@ STAGES: dict[StageName, Stage] = {stage.name: stage for stage in PIPELINE}
 GROUP, VIEW_GROUP = "archehr.stages", "archehr.views"  # the entry points by which other packages add theirs
 
 # Ways of asking for evidence beside `score`, which is one too. A program has those that its settings name.
-VIEWS: dict[StageName, Stage] = {view.name: view for view in (answer_first.STAGE,)}
+VIEWS: dict[StageName, Stage] = {view.name: view for view in (answer_first.STAGE, extractive.STAGE)}
 
 # Stages that a program has if its settings ask for them.
 _ON_DEMAND: dict[StageName, Stage] = {verify.STAGE.name: verify.STAGE}
@@ -39,7 +39,9 @@ class _Prompted(ChainMap[StageName, Stage]):
         return _voter(name, _views()[max(ways, key=len)])
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or any(str(name).startswith(f"{view}_") for view in _views())
+        return super().__contains__(name) or any(
+            str(name).startswith(f"{v.name}_") for v in _views().values() if v.asks_lm
+        )
 
 
 def _views() -> dict[StageName, Stage]:
@@ -95,6 +97,12 @@ def used_views(settings: PipelineSettings) -> list[Stage]:
         known = ", ".join(_views())
         raise DataError(f"--views {unknown[0]}: there are {known}; add it first, or name one once more, as score_b")
     return [PROMPTED[view.name] for view in settings.views]
+
+
+def lm_replies(views: Sequence[ViewUse]) -> int:
+    """How many of the replies that these views vote by are an LM's."""
+    free = {view.name for view in VIEWS.values() if not view.asks_lm}
+    return sum(view.samples for view in views if view.name not in free)
 
 
 def held(settings: PipelineSettings) -> list[Stage]:

@@ -47,9 +47,10 @@ class Stage:
     """One stage. `module` asks an LM, `twin` answers without one (None: the stage is left out there); both are called
     with keywords and return a Prediction with `notices`.
 
-    `subtask` is the official one that the stage answers. `in_windows` says that a long note is read in parts, a prompt
-    each. The four of the pipeline are called by it; a stage added to them has `inputs`, which makes its arguments from
-    the case and the prediction so far (None: nothing to do), and its outputs are kept under its name.
+    `subtask` is the official one that the stage answers; `asks_lm` is False where even `module` asks none.
+    `in_windows` says that a long note is read in parts, a prompt each. The four of the pipeline are called by it; a
+    stage added to them has `inputs`, which makes its arguments from the case and the prediction so far (None: nothing
+    to do), and its outputs are kept under its name.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Stage:
     labels: Labels | None = None
     needs_sentences: bool = True
     in_windows: bool = False
+    asks_lm: bool = True
     inputs: Callable[[Case, dspy.Prediction], dict[str, Any] | None] | None = None
 
     def has_gold(self, case: Case) -> bool:

@@ -10,6 +10,7 @@ from archehr.data.case import AnswerSentence, Sentence
 from archehr.data.dataset import read_cases
 from archehr.metrics.alignment import alignment_table, count_links
 from archehr.program.extractive.align import ExtractiveAlign
+from archehr.program.extractive.fitted.at_work import at_work
 from archehr.program.extractive.fitted.file import shipped
 from archehr.program.extractive.fitted.pairs import PAIR_NAMES, pair_features
 from archehr.program.extractive.reformulate import reformulate
@@ -58,11 +59,12 @@ def test_on_cases_not_fitted_on_it_passes_the_floor() -> None:
     counts, ids = [], []
     for case in read_cases("sample/test"):
         assert case.gold is not None and case.gold.links is not None
-        links = ExtractiveAlign(shipped("extractive-dev").alignment)(
-            answer_sentences=case.gold.answer_sentences,
-            sentences=case.sentences,
-            question=reformulate(case.narrative),
-        ).links
+        with at_work(shipped("extractive-dev")):
+            links = ExtractiveAlign()(
+                answer_sentences=case.gold.answer_sentences,
+                sentences=case.sentences,
+                question=reformulate(case.narrative),
+            ).links
         counts.append(count_links([(k.answer_id, i) for k in links for i in k.evidence_ids], case.gold.links))
         ids.append(case.id)
     assert alignment_table(ids, counts).leaderboard()["micro_f1"] >= 64

@@ -14,9 +14,17 @@ from archehr.metrics.evidence import count_evidence, evidence_table
 from archehr.optimize.students.examples import sentences_by_key
 from archehr.optimize.students.fit import fit_evidence
 from archehr.program.extractive import EXTRACTIVE_CUT
-from archehr.program.extractive.fitted.features import STRUCTURE, concept_vectors, shared_concepts
+from archehr.program.extractive.fitted.at_work import at_work
+from archehr.program.extractive.fitted.features import (
+    NAMES,
+    STRUCTURE,
+    concept_vectors,
+    sentence_features,
+    shared_concepts,
+)
 from archehr.program.extractive.fitted.file import SHIPPED, shipped
 from archehr.program.extractive.fitted.models import EvidenceModel
+from archehr.program.extractive.fitted.tfidf import bm25
 from archehr.program.extractive.reformulate import reformulate
 from archehr.program.extractive.score_sentences import ExtractiveScoreSentences
 
@@ -72,14 +80,34 @@ def test_a_fact_that_the_likely_evidence_names_shares_its_concepts() -> None:
     assert not shared_concepts(concept_vectors(["!", "?"]), np.array([0.5, 0.5])).any()
 
 
+def test_a_message_that_asks_of_two_problems_has_a_block_for_each() -> None:
+    texts = [
+        "# AKI:", "Kidney injury due to dehydration.", "# Rash:", "The rash came from the antibiotic.", "# Nutrition:",
+        "Regular diet.",
+    ]  # fmt: skip
+    message = "Why did her kidneys fail? Also, what caused the rash on her back?"
+    asked = sentence_features("Why did the kidneys fail?", message, texts)[:, NAMES.index("block_asked")]
+    assert asked[1] == asked[3] == 1 and asked[5] < 0.5
+    assert (asked[::2] == asked[1::2]).all()
+    assert not sentence_features("", "", ["...", "!"])[:, NAMES.index("block_asked")].any()
+
+
+def test_bm25_counts_rare_words_and_short_documents_more() -> None:
+    documents = [["rash", "back"], ["rash", *["word"] * 20], ["fever"], ["back"], ["back", "pain"]]
+    rash, back = bm25(documents, ["rash"]), bm25(documents, ["back"])
+    assert rash[0] > rash[1] > rash[2] == 0 and rash[0] > back[0]
+    assert bm25(documents, ["rash", "rash"]) == rash and bm25([[]], ["rash"]) == [0.0]
+
+
 def strict_f1(model: EvidenceModel) -> float:
     """On sample/test, from the program's own question."""
     cases, counts = read_cases("sample/test"), []
     for case in cases:
         question = reformulate(case.narrative, case.question_phrases)
-        scored = ExtractiveScoreSentences(model)(
-            question=question, narrative=case.narrative, sentences=case.sentences
-        ).scores
+        with at_work(shipped().model_copy(update={"evidence": model})):
+            scored = ExtractiveScoreSentences()(
+                question=question, narrative=case.narrative, sentences=case.sentences
+            ).scores
         assert case.gold is not None
         chosen = [s.id for s in scored if s.score >= EXTRACTIVE_CUT]
         counts.append(count_evidence(chosen, case.gold.essential, case.gold.supplementary))

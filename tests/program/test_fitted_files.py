@@ -25,7 +25,7 @@ from archehr.optimize.students.fit import as_arrays
 from archehr.optimize.students.shipped import FOLDER, sample_cases, shipped_file
 from archehr.program.extractive.fitted.answerable import COMMON
 from archehr.program.extractive.fitted.features import content_terms
-from archehr.program.extractive.fitted.file import SHIPPED, shipped
+from archehr.program.extractive.fitted.file import PARTS, SHIPPED, shipped
 from archehr.program.extractive.fitted.odds import chance
 from archehr.program.extractive.fitted.tfidf import cosines, idf, pieces
 from archehr.program.prompts.program_file import load_program, program_hash
@@ -102,7 +102,9 @@ def _weigh(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
         (lambda raw: raw.update(format=9), "extractive model of format 9, this version reads 1; fit it again"),
         (lambda raw: raw.update(features=0), "extractive model of features 0, this version reads"),
         (lambda raw: raw.update(kind="other"), "program file"),
-        (lambda raw: raw.pop("alignment"), "not an extractive model, alignment: Field required"),
+        (lambda raw: raw.pop("alignment"), "sha256 differs"),
+        (lambda raw: [raw.pop(name) for name in PARTS], "an extractive program without a model"),
+        (lambda raw: raw.update(alignment=[]), "not an extractive model, alignment"),
         (lambda raw: raw.update(code="os.system"), "not an extractive model, code"),
         (lambda raw: raw["alignment"].update(cut=2), "not an extractive model, alignment.cut"),
         (lambda raw: raw["evidence"].update(edges=[0.5, 0.4, 0.3, 0.2]), "edges are not in ascending order"),

@@ -13,6 +13,7 @@ import pytest
 from archehr.data.case import Case, Sentence
 from archehr.program.extractive import why
 from archehr.program.extractive.fitted.features import NAMES
+from archehr.program.extractive.fitted.file import shipped
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.report.looks import CaseScores, confidence_of, looks_of
 from archehr.program.run.report.view import question_of, why_scored
@@ -100,16 +101,16 @@ def test_a_case_without_a_question_is_named_by_how_its_message_begins() -> None:
 def test_every_feature_has_words_and_every_evidence_sentence_its_reasons() -> None:
     assert not {f"its {name} is high" for name in NAMES} & {why._phrase(name, True) for name in NAMES}
     for case, record in answered()[0][:3]:
-        found = why_scored(case, record, extractive=True, given=False)
+        found = why_scored(case, record, extractive=True, given=False, fitted=shipped())
         assert set(found) == set(record.evidence or ())
         assert all(1 <= len(set(reasons)) == len(reasons) <= 3 for reasons in found.values())
 
 
 def test_an_lms_score_has_no_reasons_but_its_fallbacks_has() -> None:
     case, record = answered()[0][0]
-    assert why_scored(case, record, extractive=False, given=False) == {}
+    assert why_scored(case, record, extractive=False, given=False, fitted=shipped()) == {}
     failed = with_notices(record, Notice("score", "lm_failed"))
-    assert set(why_scored(case, failed, extractive=False, given=False)) == set(record.evidence or ())
+    assert set(why_scored(case, failed, extractive=False, given=False, fitted=shipped())) == set(record.evidence or ())
 
 
 def data_of(page: Path) -> dict:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from math import log
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
-from archehr.program.extractive.fitted.tfidf import idf, vector
+from archehr.program.extractive.fitted.tfidf import bm25, idf, vector
 from archehr.program.extractive.question.focus import asks
 from archehr.program.extractive.sections import KINDS, Place, places
 from archehr.program.extractive.text import terms
@@ -24,7 +24,7 @@ STRUCTURE = (
     "position", "place_in_block", "block_length", "block_to_longest", "block_words_to_longest",
     *(f"section_{kind}" for kind in (*KINDS, "other")),
 )  # fmt: skip
-NAMES = (*STRUCTURE, "asked_terms", "block_asked_terms", *CUES)
+NAMES = (*STRUCTURE, "block_asked", *CUES)
 
 _CUT_SHORT = re.compile(r"\b(?:Dr|Drs|Mr|Ms|Mrs)\.$")
 _NOT_WORDS = re.compile(r"\[\*\*.*?\*\*\]|_{2,}")
@@ -40,11 +40,11 @@ def sentence_features(question: str, narrative: str, texts: Sequence[str]) -> Ma
     for part, text in zip(parts, texts, strict=True):
         wholes[part] = f"{wholes[part]} {text}".strip()
     where = places(wholes)
-    focus = " ".join([question, *(a.text for a in asks(narrative)[:3])])
-    asked = what_is_asked(focus)
+    ranked = asks(narrative)
+    asked = what_is_asked(" ".join([question, *(a.text for a in ranked[:3])]))
     columns = [
         _structure(wholes, where),
-        _asked_terms(wholes, where, [focus, narrative]),
+        _block_asked(wholes, where, [question, *[a.text for a in ranked if a.marked][:4]]),
         np.array([cue_row(text, asked) for text in wholes], dtype=float),
     ]
     rows: Matrix = np.hstack(columns)[parts]
@@ -87,25 +87,19 @@ def _structure(texts: Sequence[str], where: Sequence[Place]) -> Matrix:
     return np.column_stack([np.asarray(c, dtype=float) for c in columns])
 
 
-def _asked_terms(texts: Sequence[str], where: Sequence[Place], queries: Sequence[str]) -> Matrix:
-    """How much of what is asked (the question; the whole message) a sentence and its block speak of, each term
-    weighted by how few blocks have it, relative to the best of the note."""
+def _block_asked(texts: Sequence[str], where: Sequence[Place], questions: Sequence[str]) -> Matrix:
+    """How much the block of each sentence speaks of that question which it speaks of most, relative to the best block
+    of the note: a message asks of several problems, and each has a block of its own."""
     import numpy as np
 
-    asked = Counter(t for query in queries for t in set(content_terms(query)))
-    found = [set(content_terms(t)) for t in texts]
-    blocks = np.array([p.block for p in where])
-    in_block: list[set[str]] = [set() for _ in range(int(blocks.max()) + 1)]
-    for block, names in zip(blocks, found, strict=True):
-        in_block[block] |= names
-    spread = Counter(t for names in in_block for t in names)
-
-    def weigh(names: Iterable[str]) -> float:
-        return sum(asked[t] * log(1 + len(in_block) / spread[t]) for t in names if t in asked)
-
-    own = np.array([weigh(names) for names in found])
-    block = np.array([weigh(names) for names in in_block])[blocks]
-    return np.column_stack([own / max(own.max(), 1e-9), block / max(block.max(), 1e-9)])
+    blocks = [p.block for p in where]
+    spoken: list[list[str]] = [[] for _ in range(max(blocks) + 1)]
+    for block, text in zip(blocks, texts, strict=True):
+        spoken[block] += content_terms(text)
+    scores: Matrix = np.array([bm25(spoken, content_terms(question)) for question in questions])
+    best = (scores / np.maximum(scores.max(axis=1, keepdims=True), 1e-9)).max(axis=0)
+    column: Matrix = best[blocks][:, None]
+    return column
 
 
 def concept_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
@@ -140,11 +134,13 @@ def rank(values: Matrix) -> Matrix:
     return ranked
 
 
-def content_terms(text: str) -> list[str]:
+@lru_cache(maxsize=20_000)
+def content_terms(text: str) -> tuple[str, ...]:
     """Stemmed words and concepts without numbers and single letters, which match by accident."""
-    return [t for t in terms(text) if len(t) > 1 and not t[0].isdigit()]
+    return tuple(t for t in terms(text) if len(t) > 1 and not t[0].isdigit())
 
 
-def concepts_in(text: str) -> list[str]:
+@lru_cache(maxsize=20_000)
+def concepts_in(text: str) -> tuple[str, ...]:
     """Only the concepts that `text` names."""
-    return [t for t in terms(text) if t.startswith("=")]
+    return tuple(t for t in terms(text) if t.startswith("="))

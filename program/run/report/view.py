@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from archehr.data.case import Case
+from archehr.program.extractive.fitted.at_work import at_work
+from archehr.program.extractive.fitted.file import FittedFile
 from archehr.program.extractive.why import what_weighed
 from archehr.program.pipeline import own_answer_sentences
 from archehr.program.run.records import CaseRecord
@@ -104,8 +106,11 @@ def _cited_by(note_id: str, answers: Mapping[str, Sequence[Shown]]) -> list[tupl
     ]
 
 
-def why_scored(case: Case, record: CaseRecord, extractive: bool, given: bool) -> dict[str, list[str]]:
-    """Evidence sentence id -> what weighed most in its extractive score; nothing where an LM gave the scores."""
+def why_scored(
+    case: Case, record: CaseRecord, extractive: bool, given: bool, fitted: FittedFile | None
+) -> dict[str, list[str]]:
+    """Evidence sentence id -> what weighed most in its extractive score by the models `fitted` of the program, or those
+    that stand in for an LM; nothing where an LM gave the scores."""
     fell_back = "score" in unreached(record) or any(
         n["kind"] == "lm_failed" and n["stage"] == "score" for n in record.notices
     )
@@ -113,7 +118,8 @@ def why_scored(case: Case, record: CaseRecord, extractive: bool, given: bool) ->
         return {}
     question = (case.clinician_question if given else record.question) or ""
     wanted = {i for i, s in enumerate(case.sentences) if s.id in record.evidence}
-    weighed = what_weighed(question, case.narrative, [s.text for s in case.sentences], wanted)
+    with at_work(fitted, case):
+        weighed = what_weighed(question, case.narrative, [s.text for s in case.sentences], wanted)
     return {case.sentences[i].id: words for i, words in weighed.items()}
 
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from archehr.data.case import Case, DataError
 from archehr.data.files import write_private
+from archehr.program.extractive.fitted.file import kept_models
 from archehr.program.run.html import page_pieces
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
@@ -47,6 +48,7 @@ class _Report:
         self.manifest, self.scores, self.path = manifest, scores, path
         self.folder = path.with_suffix("")
         self.case_scores = CaseScores(scores)
+        self.fitted = kept_models(path.with_name("program.json"))
         self.sums = Sums()
 
     def write_one_page(self, pairs: Sequence[Pair]) -> None:
@@ -84,7 +86,8 @@ class _Report:
 
     def _view(self, number: int, pair: Pair, *, reasons: bool) -> Shown:
         run = self.manifest
-        why = why_scored(*pair, extractive=run.lm is None, given=run.question == "given") if reasons else {}
+        given = run.question == "given"
+        why = why_scored(*pair, extractive=run.lm is None, given=given, fitted=self.fitted) if reasons else {}
         shown = view_of(number, *pair, self.case_scores, why)
         self.sums.add(pair[1], shown["looks"])
         return shown

@@ -98,6 +98,7 @@ def optimize(
     tried = parse_demos(demos)
     lms = _lms(lm_options, views)
     lm = lms.pop("")
+    views_to_try, fitted = parse_candidates(views, stages, SAMPLES if accepts_temperature(lm) else 1)
     chosen = Options(
         optimizer,
         stages,
@@ -108,7 +109,8 @@ def optimize(
         lm_options.seed or 0,
         parse_weights(weights, stages),
         tried if len(tried) > 1 else (),
-        views=parse_candidates(views, stages, SAMPLES if accepts_temperature(lm) else 1),
+        views=views_to_try,
+        fitted=fitted,
         max_calls=lm_options.max_calls,
     )
     chosen = replace(chosen, demos_of=demos_by_stage(demos, chosen.prompts))

@@ -87,8 +87,11 @@ def score(
 def _of_run(folder: Path, data: str | None, key: Path | None, cases: str | None) -> tuple[str | None, str]:
     """The data and the cases to score a run on, where they are not given: those that it was run on."""
     from archehr.program.run.folder import read_run_folder
+    from archehr.terminal.display import IN_SAMPLE
 
     manifest, records = read_run_folder(folder)
+    if manifest.in_sample:
+        say(f"IN SAMPLE: {IN_SAMPLE}")
     if data is None and key is None:
         data = manifest.data or None
     return data, cases or ",".join(records)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from archehr.program.run.records import CaseRecord
     from archehr.program.run.run import RunResult
 
+IN_SAMPLE = "the program was fitted on some or all of this data: these scores flatter it"
+
 
 class RunDisplay:
     """A progress bar with the time left and, of the cases answered since it began, those that an LM failed on and what
@@ -153,7 +155,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     rows += [("answers", str(path)) for path in result.exports]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
     if manifest.in_sample and result.scores:
-        rows.append(("IN SAMPLE", "the program was fitted on some or all of this data: these scores flatter it"))
+        rows.append(("IN SAMPLE", IN_SAMPLE))
     rows += [("folder", str(result.folder))] if result.folder else []
     return rows
 

@@ -22,8 +22,8 @@ ProgramOpt = Annotated[
     str | None,
     typer.Option(
         help="default (instructions, with three example questions for stage 1), zero_shot (the instructions alone), "
-        "handwritten (the published system's wording), extractive (no LM), extractive-dev (fitted on sample/dev "
-        "alone), or a program file [default; extractive without --lm]"
+        "handwritten (the published system's wording), extractive (no LM), extractive-dev and extractive-test "
+        "(fitted on that sample alone), or a program file [default; extractive without --lm]"
     ),
 ]
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
