@@ -69,7 +69,10 @@ def optimize_to_file(
     save_program_file(file, out)
     if publish is not None:
         save_program_file(published(file, optimised, data.cases), publish)
-    for line in _remarks(options, optimised, answering):
+    for line in (
+        *_remarks(options, optimised, answering),
+        *dict.fromkeys(lm.ledger.notes() + teacher_lm.ledger.notes()),
+    ):
         tell(line)
     tell(f"{out} may hold note text in its prompts, and {folder} holds replies to it: keep both as you keep the data")
     return optimised, file

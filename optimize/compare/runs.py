@@ -92,7 +92,7 @@ def run_programs(
     counts what it is used for. `options` are those of run_cases. Raises what run_cases raises.
     """
     folders: list[Path] = []
-    told: set[str] = set()
+    tell = _once(tell)
     for program in programs:
         asks = hasattr(program.score, "predict")
         if asks and not lms:
@@ -100,13 +100,24 @@ def run_programs(
         for lm_name in lms if asks else [None]:
             folder = out / _folder_name(program, lm_name)
             lm = make_lm(lm_name) if lm_name else None
-            for note in set(getattr(lm, "notes", ())) - told:
+            for note in getattr(lm, "notes", ()):
                 tell(note)
-                told.add(note)
             with display(len(data.cases), folder.name) as shown:
                 run_cases(data, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
             folders.append(folder)
     return folders
+
+
+def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """`tell` for several runs, most of whose lines are the same."""
+    told: set[str] = set()
+
+    def tell_first(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            tell(line)
+
+    return tell_first
 
 
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
