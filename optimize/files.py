@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
 
-import dspy
-
 from archehr.data.case import Case
 from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.files import write_private
@@ -24,7 +22,7 @@ from archehr.optimize.views import in_words
 from archehr.program.prompts.fitted_cut import evidence_prompts
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance
-from archehr.program.stage_lms import lm_identity
+from archehr.program.stage_lms import LMs, each, given_identity, lm_for
 from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
@@ -36,13 +34,15 @@ def program_file(
     optimised: Optimised,
     options: Options,
     data: Dataset,
-    lm: dspy.LM,
-    teacher_lm: dspy.LM,
+    lm: LMs,
+    teacher_lm: LMs,
     models: Sequence[str],
 ) -> ProgramFile:
     """The optimised program with where it comes from and how it scored. Everything but `created` is a function of
     the options, the data and the LM's replies. `models` are the model versions that replied."""
     label = data_label(data.name)
+    asked = lm_for(lm, optimised.program.settings.views[0].name)
+    assert asked is not None
     provenance = Provenance(
         made_by="archehr optimize",
         optimizer=options.optimizer,
@@ -56,8 +56,8 @@ def program_file(
             "seed": options.seed,
             "weights": {str(n): w for n, w in options.weights.items()},
         },
-        lm=lm_identity(lm),
-        teacher_lm=lm_identity(teacher_lm) if teacher_lm is not lm else None,
+        lm=given_identity(lm),
+        teacher_lm=given_identity(teacher_lm) if teacher_lm is not lm else None,
         model_version=sorted(models),
         versions={p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
         data=label,
@@ -68,7 +68,7 @@ def program_file(
         candidate_objectives=[round(x, 2) for x in optimised.fitted.objectives],
         scores=scores_json(optimised),
         votes=_votes_json(optimised),
-        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": lm.model},
+        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": asked.model},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return to_file(optimised.program, provenance)
@@ -104,29 +104,31 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in values.items()}
 
 
-def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict[str, list[str]]:
+def _demo_sources(optimised: Optimised, label: str, teacher_lm: LMs) -> dict[str, list[str]]:
     """Stage -> where each demo is from, in the order shown; those of untouched stages are the hand-written ones."""
     kept = optimised.base_provenance.demo_case_ids
     sources: dict[str, list[str]] = {}
     for stage in prompted(optimised.program):
         if stage in optimised.fitted.prompts:
             demos = optimised.fitted.prompts[stage].demos
-            kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher_lm.model}"}
+            teacher = lm_for(teacher_lm, stage)
+            kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher.model if teacher else ''}"}
             sources[stage] = [f"{label} {d.case_id} ({kinds[d.kind]})" for d in demos]
         elif predictor(getattr(optimised.program, stage), stage).demos:
             sources[stage] = list(kept.get(stage, ()))
     return sources
 
 
-def note_models(path: Path, lm: dspy.LM, teacher_lm: dspy.LM) -> list[str]:
+def note_models(path: Path, lm: LMs, teacher_lm: LMs) -> list[str]:
     """The model versions that ever replied to these LMs' calls, sorted; those of this session are added to `path`,
     for replies from the cache name none."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
-    asked = json.dumps([lm_identity(lm), lm_identity(teacher_lm)], sort_keys=True)
-    known[asked] = sorted({*known.get(asked, ()), *lm.ledger.models(), *teacher_lm.ledger.models()})
+    asked = json.dumps([given_identity(lm), given_identity(teacher_lm)], sort_keys=True)
+    answered = (version for one in each(lm) + each(teacher_lm) for version in one.ledger.models())
+    known[asked] = sorted({*known.get(asked, ()), *answered})
     write_private(path, json.dumps(known) + "\n")
     return list(known[asked])
 
@@ -191,4 +193,5 @@ def _model_only(identity: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     kind, _, path = str(identity["model"]).partition(":")
     name = f"{kind}:{PurePath(path).name}" if kind in ("gguf", "replay") else identity["model"]
-    return {"model": name}
+    stages = {stage: _model_only(its) for stage, its in identity.get("stages", {}).items()}
+    return {"model": name, "stages": stages} if stages else {"model": name}

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import dspy
-
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
 from archehr.optimize.calls import calls_told
@@ -21,6 +19,7 @@ from archehr.program.batch import Interrupted
 from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
+from archehr.program.stage_lms import LMs, each
 from archehr.program.stages.registry import STAGES, VIEWS, parse_stages, used_views
 from archehr.program.stages.stage import Stage
 from archehr.program.types import StageName
@@ -31,15 +30,16 @@ ALL_DEMOS = 10_000  # more than there are: as many as fit
 def optimize_to_file(
     options: Options,
     data: Dataset,
-    lm: dspy.LM,
-    teacher_lm: dspy.LM,
+    lm: LMs,
+    teacher_lm: LMs,
     out: Path,
     *,
     publish: Path | None = None,
     workers: int = 8,
     tell: Callable[[str], None] = lambda line: None,
 ) -> tuple[Optimised, ProgramFile]:
-    """Optimise and write `out`, and to `publish` the copy without text of the data.
+    """Optimise and write `out`, and to `publish` the copy without text of the data. `lm` is one LM, or several by
+    stage that share a ledger.
 
     Replies are kept in the user's cache (archehr.program.lm.cache), so that the same call after an interruption pays
     for none twice. Raises DataError, and what an LM call may raise.
@@ -59,7 +59,7 @@ def optimize_to_file(
 
     answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
     try:
-        with calls_told(getattr(lm, "ledger", None), lambda: answering.expected_calls, tell):
+        with calls_told(getattr(each(lm)[0], "ledger", None), lambda: answering.expected_calls, tell):
             optimised = optimize(options, data.cases, answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
@@ -69,10 +69,9 @@ def optimize_to_file(
     save_program_file(file, out)
     if publish is not None:
         save_program_file(published(file, optimised, data.cases), publish)
-    for line in (
-        *_remarks(options, optimised, answering),
-        *dict.fromkeys(lm.ledger.notes() + teacher_lm.ledger.notes()),
-    ):
+    for line in _remarks(options, optimised, answering):
+        tell(line)
+    for line in dict.fromkeys(note for one in each(lm) + each(teacher_lm) for note in one.ledger.notes()):
         tell(line)
     tell(f"{out} may hold note text in its prompts, and {folder} holds replies to it: keep both as you keep the data")
     return optimised, file

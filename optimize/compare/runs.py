@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
-
-import dspy
 
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
@@ -33,19 +31,23 @@ from archehr.program.prompts.program_file import (
 from archehr.program.run.folder import read_run_folder
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.run import PROGRAM, run_cases
+from archehr.program.stage_lms import LMs, each, in_words
+from archehr.program.types import StageName
 
 # A progress display, as program.display.RunDisplay.
 Display = Callable[[int, str], AbstractContextManager[Any]]
+# An LM by its name, or LMs by stage; "" is that of the stages not named.
+Names = str | Mapping[StageName, str]
 
 
 def compare_to_folder(
     data: Dataset,
     programs: Sequence[str],
-    lms: Sequence[str],
+    lms: Sequence[Names],
     run_folders: Sequence[Path],
     out: Path,
     *,
-    make_lm: Callable[[str], dspy.LM],
+    make_lm: Callable[[Any], LMs],
     display: Display,
     tell: Callable[[str], None],
     baseline: str | None = None,
@@ -62,11 +64,10 @@ def compare_to_folder(
     `options` are those of run_cases. Raises DataError, and what run_cases raises.
     """
     _make_folder(out)
-    finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
-    run_folders = [*run_folders, *map(Path, finished)]
+    finished = finished_runs(programs)
     loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
     made = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
-    runs = read_runs([*made, *run_folders])
+    runs = read_runs([*made, *run_folders, *map(Path, finished)])
     compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
@@ -75,10 +76,28 @@ def compare_to_folder(
     return compared
 
 
+def finished_runs(programs: Sequence[str]) -> list[str]:
+    """Those of `programs` that name a run folder, as a shell fills in `--runs DIR/*`."""
+    return [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
+
+
+def planned_runs(
+    programs: Sequence[GroundedQA], lms: Sequence[Names], out: Path
+) -> Iterator[tuple[GroundedQA, Names | None, Path]]:
+    """Every program with every LM, those without prompts once, and the folder of each run below `out`. Raises
+    DataError for a program that asks an LM where none is named."""
+    for program in programs:
+        asks = hasattr(program.score, "predict")
+        if asks and not lms:
+            raise DataError(f"{program.name} asks an LM; name one with --lm (knn works offline)")
+        for names in lms if asks else [None]:
+            yield program, names, out / _folder_name(program, names)
+
+
 def run_programs(
     programs: Sequence[GroundedQA],
-    lms: Sequence[str],
-    make_lm: Callable[[str], dspy.LM],
+    lms: Sequence[Names],
+    make_lm: Callable[[Any], LMs],
     data: Dataset,
     out: Path,
     *,
@@ -86,25 +105,21 @@ def run_programs(
     tell: Callable[[str], None] = lambda line: None,
     **options: Any,
 ) -> list[Path]:
-    """Run every program with every LM, those without prompts once, each in its own folder below `out`.
+    """Run every program with every LM (an item of `lms`, as `make_lm` takes it), those without prompts once, each in
+    its own folder below `out`.
 
-    A folder is resumed, so that what is finished costs nothing again. Every run gets an LM of its own, since an LM
+    A folder is resumed, so that what is finished costs nothing again. Every run gets LMs of its own, since an LM
     counts what it is used for. `options` are those of run_cases. Raises what run_cases raises.
     """
     folders: list[Path] = []
     tell = _once(tell)
-    for program in programs:
-        asks = hasattr(program.score, "predict")
-        if asks and not lms:
-            raise DataError(f"{program.name} asks an LM; name one with --lm (knn works offline)")
-        for lm_name in lms if asks else [None]:
-            folder = out / _folder_name(program, lm_name)
-            lm = make_lm(lm_name) if lm_name else None
-            for note in getattr(lm, "notes", ()):
-                tell(note)
-            with display(len(data.cases), folder.name) as shown:
-                run_cases(data, program, lm, out=folder, on_case=shown.case_done, tell=tell, **options)
-            folders.append(folder)
+    for program, names, folder in planned_runs(programs, lms, out):
+        made = make_lm(names) if names else None
+        for note in (note for lm in each(made) for note in getattr(lm, "notes", ())):
+            tell(note)
+        with display(len(data.cases), folder.name) as shown:
+            run_cases(data, program, made, out=folder, on_case=shown.case_done, tell=tell, **options)
+        folders.append(folder)
     return folders
 
 
@@ -124,13 +139,13 @@ def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
     """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
     the same comes again. Raises DataError for a folder that holds no run."""
     found = [read_run_folder(folder) for folder in folders]
-    lms = {str(manifest.lm["model"]) for manifest, _ in found if manifest.lm}
+    lms = {in_words(manifest.lm) for manifest, _ in found if manifest.lm}
     stems = [Path(manifest.program).stem for manifest, _ in found]
     runs: list[ProgramRun] = []
     for folder, (manifest, records), stem in zip(folders, found, stems, strict=True):
         others = {str(m.program) for (m, _), s in zip(found, stems, strict=True) if s == stem}
         name = stem if len(others) == 1 else manifest.program
-        label = f"{name}, {manifest.lm['model']}" if manifest.lm and len(lms) > 1 else name
+        label = f"{name}, {in_words(manifest.lm)}" if manifest.lm and len(lms) > 1 else name
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
         file, unknown = _prompts(folder, manifest)
         runs.append(
@@ -171,9 +186,11 @@ def _fitted(folder: Path) -> FittedFile | None:
     return file if isinstance(file, FittedFile) else None
 
 
-def _folder_name(program: GroundedQA, lm: str | None) -> str:
+def _folder_name(program: GroundedQA, names: Names | None) -> str:
     """PROGRAM-LM; a program file also by its content, so that a new version of it is run anew."""
-    parts = [Path(program.name).stem, lm or ""]
+    by_stage = {"": names} if isinstance(names, str) else names or {}
+    lms = (f"{stage}-{name}" if stage else name for stage, name in by_stage.items())
+    parts = [Path(program.name).stem, *lms]
     if Path(program.name).suffix:
         parts.insert(1, program_hash(program)[:6])
     return "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))

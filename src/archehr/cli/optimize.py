@@ -11,17 +11,16 @@ import typer
 from archehr.data.case import DataError
 from archehr.data.dataset import Dataset
 from archehr.data.joined import join
+from archehr.terminal.estimate_display import NO_LM
+from archehr.terminal.lm_options import LMOptions, make, make_one, with_lm_options
 from archehr.terminal.options import (
     CasesOpt,
     DataOptions,
     JsonOpt,
     KeyOpt,
-    LMOptions,
-    make_one,
     read_data,
     say,
     with_data_options,
-    with_lm_options,
 )
 
 
@@ -57,6 +56,9 @@ def optimize(
     key: KeyOpt = None,
     cases: CasesOpt = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="send nothing; print the calls, tokens and dollars by part and stage")
+    ] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
     lm_options: LMOptions,
@@ -68,12 +70,23 @@ def optimize(
     from archehr.optimize.optimizers.optimizer import Options
     from archehr.optimize.report import report
     from archehr.optimize.scores import parse_weights
-    from archehr.optimize.session import check_options, optimize_to_file, parse_candidates, parse_demos
+    from archehr.optimize.session import (
+        check_options,
+        labelled_part,
+        optimize_to_file,
+        parse_candidates,
+        parse_demos,
+    )
+    from archehr.program.stage_lms import each
     from archehr.terminal.display import usage_in_words
+    from archehr.terminal.stops import CACHED, telling
 
     if key is not None and len(data) > 1:
         raise DataError("--key is the key of one DATA; with several, each has its own beside it")
     asked = join([read_data(name, key, None, data_options) for name in data], say).only(cases)
+    if program == "extractive" and dry_run:
+        typer.echo(NO_LM)
+        return
     if program == "extractive":
         _fit(asked, json, out=out, labels=labels, start_from=start_from, publish=publish)
         return
@@ -93,17 +106,29 @@ def optimize(
         tried if len(tried) > 1 else (),
         parse_candidates(views, stages),
     )
-    names = lm_options.names()
-    if names.keys() - {""}:
-        raise DataError("--lm STAGE=NAME: an optimisation asks one LM; optimise with --stage STAGE --lm NAME instead")
-    if not names:
+    lm = make(lm_options)
+    if lm is None:
         raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
-    lm = make_one(lm_options, names[""])
-    teacher = make_one(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
-    found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
-    say(f"LM use: {usage_in_words(lm.ledger.totals())}")
+    teacher = make_one(lm_options, teacher_lm, beside=each(lm)[0]) if teacher_lm else lm
+    if dry_run:
+        _show_estimate(labelled_part(chosen, asked.cases, say), asked, lm, teacher, as_json=json)
+        return
+    with telling(CACHED):
+        found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
+    say(f"LM use: {usage_in_words(each(lm)[0].ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)
+
+
+def _show_estimate(options: Any, data: Dataset, lm: Any, teacher: Any, *, as_json: bool) -> None:
+    from archehr.optimize.calls import estimate_optimisation, expected_calls, measured_cases
+    from archehr.program.stage_lms import each
+    from archehr.terminal.estimate_display import print_optimisation_estimate, say_until_when
+
+    found = estimate_optimisation(options, data.cases, lm, teacher)
+    said = expected_calls(options, measured_cases(options, data.cases))
+    print_optimisation_estimate(found, said, as_json=as_json)
+    say_until_when(each(lm) + each(teacher))
 
 
 def _fit(data: Dataset, json: bool, **options: Any) -> None:
