@@ -1,12 +1,16 @@
-"""The whole of `archehr compare`: runs what is not yet run, takes finished runs as they are, writes tables and page."""
+"""The whole of `archehr compare`: runs what is not yet run (or says what that would take), takes finished runs as they
+are, writes tables and page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import dspy
 
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
@@ -17,7 +21,7 @@ from archehr.optimize.compare.html import write_page
 from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.compare.tables import frame, markdown
 from archehr.program.extractive.fitted.file import FittedFile
-from archehr.program.pipeline import GroundedQA
+from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import (
     BUILT_IN,
     ProgramFile,
@@ -28,10 +32,13 @@ from archehr.program.prompts.program_file import (
     to_file,
     to_program,
 )
+from archehr.program.run.estimate import StageEstimate, estimate, left_of
 from archehr.program.run.folder import read_run_folder
+from archehr.program.run.job import Job
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.run import PROGRAM, run_cases
-from archehr.program.stage_lms import LMs, each, in_words
+from archehr.program.stage_lms import LMs, each, in_words, with_lms
+from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
 
 # A progress display, as program.display.RunDisplay.
@@ -121,6 +128,45 @@ def run_programs(
             run_cases(data, program, made, out=folder, on_case=shown.case_done, tell=tell, **options)
         folders.append(folder)
     return folders
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """Of one run: `cases` to answer, `done` before, what the stages would take, and the LMs asked."""
+
+    cases: int
+    done: int
+    stages: Mapping[str, StageEstimate]
+    lms: Sequence[dspy.BaseLM]
+
+
+def estimate_comparison(
+    data: Dataset,
+    programs: Sequence[str],
+    lms: Sequence[Names],
+    out: Path,
+    *,
+    make_lm: Callable[[Any], LMs],
+    demo_cases: Sequence[Case] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    question: QuestionSource = "own",
+    fresh: bool = False,
+) -> dict[str, RunEstimate]:
+    """By run folder what `compare_to_folder` would take; programs that ask no LM, and finished runs, take nothing.
+
+    Programs whose prompts are the same share replies through the cache, which is not reckoned with. Raises DataError
+    as the comparison would before its first call.
+    """
+    finished = finished_runs(programs)
+    loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
+    found: dict[str, RunEstimate] = {}
+    for program, names, folder in planned_runs(loaded, lms, out / "runs"):
+        made = make_lm(names) if names else None
+        own, lm = with_lms(program, made)
+        left = left_of(data.cases, None if fresh else folder)
+        taken = estimate(Job(own, lm, question, tuple(STAGES)), left) if left and own.asks_lm else {}
+        found[folder.name] = RunEstimate(len(left), len(data.cases) - len(left), taken, each(made))
+    return found
 
 
 def _once(tell: Callable[[str], None]) -> Callable[[str], None]:

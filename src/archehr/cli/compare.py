@@ -77,8 +77,7 @@ def compare(
     Each is run with each LM in its own folder below --out, which the same command resumes.
     """
     from archehr.metrics.components import Resources
-    from archehr.optimize.compare.estimate import estimate_comparison
-    from archehr.optimize.compare.runs import compare_to_folder
+    from archehr.optimize.compare.runs import compare_to_folder, estimate_comparison
     from archehr.optimize.compare.tables import records_json
     from archehr.terminal.compare_display import print_comparison
     from archehr.terminal.display import RunDisplay, default_folder

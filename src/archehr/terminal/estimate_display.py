@@ -11,7 +11,7 @@ from archehr.terminal.display import print_columns
 from archehr.terminal.options import say
 
 if TYPE_CHECKING:
-    from archehr.optimize.compare.estimate import RunEstimate
+    from archehr.optimize.compare.runs import RunEstimate
     from archehr.program.run.estimate import StageEstimate
 
 Stages = Mapping[str, "StageEstimate"]
