@@ -19,7 +19,7 @@ from archehr.data.reading.reader import ReadOptions
 from archehr.data.submission import iter_submission, loader_fault
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
-from archehr.metrics.keys import key_of
+from archehr.metrics.keys import LabelledInPart, key_of, unlabelled
 from archehr.metrics.leaderboard import CaseBoards, CaseTable
 from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
@@ -129,7 +129,7 @@ def score_submission(
         raise MissingReference(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
     places = {case_id: place for place, case_id in enumerate(ids_of(cases))}
     scorer, notes = Scorer(subtask, resources or Resources()), list[str]()
-    seen, twice, extra, bare = set[Any](), set[str](), list[Any](), list[str]()
+    seen, twice, extra, bare, partly = set[Any](), set[str](), list[Any](), list[str](), list[str]()
     for case_id, prediction in read_predictions(submission, subtask, wanted=wanted, notes=notes):
         if case_id in seen:
             twice.add(str(case_id))
@@ -139,6 +139,7 @@ def score_submission(
             bare.append(case_id)
         else:
             scorer.add(case_id, prediction, key)
+            partly += [case_id] if subtask == 2 and unlabelled(cases[places[case_id]]) else []
         seen.add(case_id)
     if twice:
         raise DataError(
@@ -148,6 +149,10 @@ def score_submission(
     check_cases(extra, [i for i in unanswered if key_of(cases[places[i]], subtask) is not None])
     if bare:
         notes.append(f"not scored, the data has no reference for case {shown_ids(sorted(bare), most=40)}")
+    if partly:
+        notes.append(
+            f"case {shown_ids(sorted(partly), most=40)}: sentences that the key leaves out count as not relevant"
+        )
     return _result(subtask, scorer.scored(), notes)
 
 
@@ -203,10 +208,12 @@ def score_run(
     scores: dict[str, Any] = {}
     not_scored: dict[str, str] = {}
     for subtask, submission in sorted(submissions.items()):
-        if any(key_of(case, subtask) is not None for case in cases):
+        try:
             scores[f"subtask_{subtask}"] = score_submission(submission, cases, subtask, resources=resources).as_json()
-        else:
+        except MissingReference:
             not_scored[f"subtask_{subtask}"] = f"the data does not hold {SUBTASKS[subtask].reference}"
+        except LabelledInPart as error:
+            not_scored[f"subtask_{subtask}"] = str(error)
     return scores | ({"not_scored": not_scored} if not_scored else {})
 
 

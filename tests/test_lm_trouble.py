@@ -243,6 +243,14 @@ def test_stages_may_ask_models_of_their_own(command: Command) -> None:
         assert other.code == 2 and "another lm (stages)" in the_line(other)
 
 
+def test_ask_takes_a_model_a_stage_too(command: Command) -> None:
+    Path("note.txt").write_text("He was given furosemide for oedema.")
+    with StubServer() as server:
+        lm = ("--lm", "openai/plain", "--lm", "score=openai/cheap", "--api-base", server.openai)
+        assert command("ask", "note.txt", "Why was I given furosemide?", *lm).code == 0
+        assert stages_by_model(server) == {"plain": {"question", "answer_sentences", "links"}, "cheap": {"scores"}}
+
+
 def test_two_models_from_python(tmp_path: Path) -> None:
     cases = read_cases("sample/test")[:2]
     with StubServer() as server:
