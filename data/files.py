@@ -78,8 +78,8 @@ def read_json(path: Path) -> Any:
     raw = _read_bytes(path)
     try:
         # json.loads finds UTF-8, UTF-16 and UTF-32 by itself, but a BOM must go first.
-        found = json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair can be read, but never written
+        value = json.loads(raw.decode("utf-8-sig") if raw.startswith(b"\xef\xbb\xbf") else raw)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair can be read, but never written
     except UnicodeError as error:
         raise DataError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: holds a number too long to read; is this a shared-task file?") from error
     except RecursionError as error:
         raise DataError(f"{path}: JSON nested too deeply to be a shared-task file") from error
-    return found
+    return value
 
 
 def read_xml(path: Path) -> Element:
@@ -109,18 +109,18 @@ def xml_cases(path: Path) -> Iterator[Element]:
     """The <case> elements of an XML file one at a time, as `read_xml` reads it; they stand below the root, or one is
     the root. Raises DataError, also where there is none."""
     open_elements: list[Element] = []
-    found = False
+    count = 0
     for event, element in _xml_events(path):
         if event == "start":
             open_elements.append(element)
             continue
         open_elements.pop()
         if element.tag == "case" and len(open_elements) <= 1:
-            found = True
+            count += 1
             yield element
         if len(open_elements) == 1 and open_elements[0].tag != "case":
             del open_elements[0][:]  # what has been given out need not be held
-    if not found:
+    if not count:
         raise DataError(f"{path}: no <case> element below <{element.tag[:40]}>; is this a shared-task file?")
 
 

@@ -28,20 +28,20 @@ def join(parts: Sequence[Dataset], tell: Callable[[str], None] = lambda line: No
     if len(parts) == 1:
         return parts[0]
     labels = _labels(parts)
-    found: dict[str, tuple[str, Case]] = {}
+    by_hash: dict[str, tuple[str, Case]] = {}
     for label, part in zip(labels, parts, strict=True):
         hashes = case_sha256(part.cases)
         twice: dict[str, list[str]] = {}
         for sha, case in zip(hashes, part.cases, strict=True):
-            if sha in found:
-                twice.setdefault(found[sha][0], []).append(case.id)
-            found[sha] = (label, case)
+            if sha in by_hash:
+                twice.setdefault(by_hash[sha][0], []).append(case.id)
+            by_hash[sha] = (label, case)
         for earlier, ids in twice.items():
             tell(_twice(ids, earlier, label, part))
-    shared = {i for i, n in Counter(case.id for _, case in found.values()).items() if n > 1}
+    shared = {i for i, n in Counter(case.id for _, case in by_hash.values()).items() if n > 1}
     if shared:
         tell(f"ids that different cases share are named by their data: {shown_ids(sorted(shared))} become NAME:ID")
-    cases = tuple(replace(c, id=f"{label}:{c.id}") if c.id in shared else c for label, c in found.values())
+    cases = tuple(replace(c, id=f"{label}:{c.id}") if c.id in shared else c for label, c in by_hash.values())
     return Dataset(cases, BETWEEN.join(labels), "-".join(part.title for part in parts))
 
 
@@ -50,7 +50,7 @@ def _labels(parts: Sequence[Dataset]) -> list[str]:
     labels: list[str] = []
     for part in parts:
         label = data_label(part.name) or "data"
-        again = sum(known == label or known.startswith(f"{label}-") for known in labels)
+        again = sum(other == label or other.startswith(f"{label}-") for other in labels)
         labels.append(f"{label}-{again + 1}" if again else label)
     return labels
 

@@ -61,8 +61,8 @@ class _Array:
 
     def entries(self) -> Iterator[Any]:
         if self._sign() != "[":
-            found = read_json(self._path)  # says what is wrong with anything that is no JSON
-            raise DataError(f"{self._path}: {self._what} is a JSON array of cases; this is {type(found).__name__}")
+            value = read_json(self._path)  # says what is wrong with anything that is no JSON
+            raise DataError(f"{self._path}: {self._what} is a JSON array of cases; this is {type(value).__name__}")
         self._at += 1
         if self._sign() != "]":
             yield self._entry()
@@ -78,9 +78,9 @@ class _Array:
     def _sign(self) -> str:
         """The next character that is not white space, "" at the end."""
         while True:
-            if found := _SIGN.search(self._text, self._at):
-                self._at = found.start()
-                return found[0]
+            if match := _SIGN.search(self._text, self._at):
+                self._at = match.start()
+                return match[0]
             self._at = len(self._text)
             if not self._read_more():
                 return ""

@@ -116,11 +116,11 @@ def _answer_sentences(items: Any, where: str, notes: list[str]) -> tuple[AnswerS
         return ()
     if not isinstance(items, list):
         raise DataError(f"{where}: clinician_answer_sentences must be an array of {{id, text, citations}}")
-    found: dict[str, AnswerSentence] = {}
+    sentences: dict[str, AnswerSentence] = {}
     for item in items:
         sid = _id(item, "id", f"{where}: an answer sentence")
         text, value = item.get("text"), item.get("citations")
-        if sid in found:
+        if sid in sentences:
             raise DataError(f"{where}: answer sentence {shown_id(sid)} stands twice; ids must be unique within a case")
         if text is not None and not isinstance(text, str):
             raise DataError(f"{where}: answer sentence {shown_id(sid)}: text must be a string")
@@ -131,17 +131,17 @@ def _answer_sentences(items: Any, where: str, notes: list[str]) -> tuple[AnswerS
         note = f"{where.split(': case')[0]}: citations stored as strings or numbers were read as lists of ids"
         if isinstance(value, (str, int)) and note not in notes:
             notes.append(note)
-        found[sid] = AnswerSentence(sid, (text or "").strip(LAYOUT), citations)
-    return tuple(found.values())
+        sentences[sid] = AnswerSentence(sid, (text or "").strip(LAYOUT), citations)
+    return tuple(sentences.values())
 
 
 def with_gold(cases: Iterable[Case], golds: Mapping[str, Gold], data: Path, key: Path) -> Iterator[Case]:
     """The cases with their gold. Raises DataError where the key of file `key` does not fit the cases of `data`."""
-    known: set[str] = set()
+    ids: set[str] = set()
     for case in cases:
-        known.add(case.id)
+        ids.add(case.id)
         yield _checked(case, golds[case.id], key) if case.id in golds else case
-    if extra := [i for i in golds if i not in known]:
+    if extra := [i for i in golds if i not in ids]:
         raise DataError(
             f"{key}: case {shown_ids(extra)} is in the key but not in {data.name}; do the two files belong together?"
         )
@@ -166,5 +166,5 @@ def _checked(case: Case, gold: Gold, key_path: Path) -> Case:
             f"{where}: answer sentence {shown_ids(unknown)} is not among the <answer_sentences> of the XML; "
             "correct the key"
         )
-    given = case.answer_sentences or tuple(AnswerSentence(s.id, s.text) for s in gold.answer_sentences if s.text)
-    return replace(case, answer_sentences=given, gold=gold)
+    sentences = case.answer_sentences or tuple(AnswerSentence(s.id, s.text) for s in gold.answer_sentences if s.text)
+    return replace(case, answer_sentences=sentences, gold=gold)

@@ -37,23 +37,25 @@ def case_of(
         >>> [sentence.text for sentence in case.sentences]
         ['She was given furosemide.', 'She went home on day 3.']
     """
-    path, told = located(Path(path)), notes if notes is not None else []
-    words = message_text(message, told)
+    path, notes = located(Path(path)), notes if notes is not None else []
+    words = message_text(message, notes)
     options = replace(options or ReadOptions(), message=words)
     if options.format is None and not is_source(path):
-        note = Note(path.stem, read_text(path, options.max_bytes, told.append))
+        note = Note(path.stem, read_text(path, options.max_bytes, notes.append))
         return case_of_notes(Message(words, path.stem, question), [note])
-    found: dict[str, Case] = {}
-    for case in iter_cases(path, options, notes=told):
+    cases: dict[str, Case] = {}
+    for case in iter_cases(path, options, notes=notes):
         if case_id in (None, case.id):
-            found[case.id] = case
-    if not found:
+            cases[case.id] = case
+    if not cases:
         raise DataError(f"{path}: holds {f'no case {shown_id(case_id)}' if case_id else 'no note that can be read'}")
-    if len(found) > 1:
-        raise DataError(f"{path}: holds {len(found)} cases; name one by --case (they are {shown_ids(found)})")
-    (case,) = found.values()
-    asked = replace(case, narrative=words, question_phrases=(), answer_sentences=(), gold=None)
-    return replace(asked, clinician_question=question) if question else asked
+    if len(cases) > 1:
+        raise DataError(f"{path}: holds {len(cases)} cases; name one by --case (they are {shown_ids(cases)})")
+    (case,) = cases.values()
+    question = question or case.clinician_question
+    return replace(
+        case, narrative=words, clinician_question=question, question_phrases=(), answer_sentences=(), gold=None
+    )
 
 
 def message_text(message: str, notes: list[str]) -> str:

@@ -15,10 +15,10 @@ def added(group: str, kind: type[T]) -> Iterator[tuple[EntryPoint, T]]:
     """The entry points of `group`, by name, with what each holds. Raises DataError for one that cannot be loaded or
     is no `kind`, naming the package."""
     for point in sorted(entry_points(group=group)):
-        found = load(point)
-        if not isinstance(found, kind):
+        entry = load(point)
+        if not isinstance(entry, kind):
             raise DataError(f"{told(point)}: is no {kind.__module__}.{kind.__name__}; mend or uninstall it")
-        yield point, found
+        yield point, entry
 
 
 def load(point: EntryPoint) -> Any:

@@ -97,23 +97,23 @@ def validate_submission(submission: Sequence[Any], cases: Sequence[Case], subtas
     if subtask not in SUBTASKS:
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
     report = Validation()
-    known = {c.id: c for c in cases}
+    by_id = {c.id: c for c in cases}
     seen: set[str] = set()
     for position, entry in enumerate(submission, 1):
         case_id = entry.get("case_id") if isinstance(entry, dict) else None
         if not isinstance(case_id, str):
             report.faults.append(f'entry {position}: needs a "case_id" that is a string')
-        elif case_id not in known:
+        elif case_id not in by_id:
             report.faults.append(f"case {shown_id(case_id)}: not in the data")
         elif case_id in seen:
             report.faults.append(f"case {case_id}: stands twice")
         elif "prediction" not in entry:
             report.faults.append(f'case {case_id}: has no "prediction"')
         else:
-            _check_prediction(entry["prediction"], known[case_id], subtask, report)
+            _check_prediction(entry["prediction"], by_id[case_id], subtask, report)
         if isinstance(case_id, str):
             seen.add(case_id)
-    report.faults += [f"case {i}: missing from the submission" for i in known if i not in seen]
+    report.faults += [f"case {i}: missing from the submission" for i in by_id if i not in seen]
     return report
 
 
@@ -141,24 +141,24 @@ def _check_note_ids(ids: Any, case: Case, where: str, report: Validation) -> Non
     if not isinstance(ids, list) or not all(isinstance(i, str) for i in ids):
         report.faults.append(f"case {case.id}: {where} must be an array of sentence ids that are strings")
         return
-    known = {s.id for s in case.sentences}
-    if not known:
+    note_ids = {s.id for s in case.sentences}
+    if not note_ids:
         report.warnings.append(f"case {case.id}: the data has no note sentences, so {where} was not checked")
-    elif unknown := sorted({i for i in ids if i not in known}):
+    elif unknown := sorted({i for i in ids if i not in note_ids}):
         report.faults.append(f"case {case.id}: {where} has ids that the note does not have: {_listed(unknown)}")
     if len(set(ids)) < len(ids):
         report.warnings.append(f"case {case.id}: {where} repeats an id; repeats do not count")
 
 
 def _check_links(links: list[Any], case: Case, report: Validation) -> None:
-    given = {a.id for a in case.answer_sentences}
+    answer_ids = {a.id for a in case.answer_sentences}
     seen: set[str] = set()
     for link in links:
         answer_id = link.get("answer_id") if isinstance(link, dict) else None
         if not isinstance(answer_id, str) or not answer_id:
             report.faults.append(f'case {case.id}: a link needs an "answer_id" that is a string')
             continue
-        if given and answer_id not in given:
+        if answer_ids and answer_id not in answer_ids:
             report.faults.append(f"case {case.id}: answer id {shown_id(answer_id)} is not in the data")
         if answer_id in seen:
             report.warnings.append(
@@ -166,9 +166,9 @@ def _check_links(links: list[Any], case: Case, report: Validation) -> None:
             )
         seen.add(answer_id)
         _check_note_ids(link.get("evidence_id"), case, f"evidence_id of answer {shown_id(answer_id)}", report)
-    if missing := sorted(given - seen):
+    if missing := sorted(answer_ids - seen):
         report.faults.append(f"case {case.id}: answer sentence {_listed(missing)} is missing")
-    if not given:
+    if not answer_ids:
         report.warnings.append(f"case {case.id}: the data has no answer sentences, so answer ids were not checked")
 
 

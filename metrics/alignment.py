@@ -30,8 +30,8 @@ def link_pairs(links: Iterable[Any] | None) -> list[Pair]:
 def scored_links(answered: Any) -> Any:
     """The links that subtask 4 scores, of a prediction or a record: those of the clinician's answer sentences where
     the case gives these, else those of the program's own."""
-    given = getattr(answered, "given_links", None)
-    return getattr(answered, "links", None) if given is None else given
+    links = getattr(answered, "given_links", None)
+    return getattr(answered, "links", None) if links is None else links
 
 
 def alignment_f1(links: Iterable[Pair], gold: Gold) -> float:

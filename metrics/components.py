@@ -146,13 +146,15 @@ def _bertscore(batch: Batch) -> Scores:
 
 
 def _medcon(batch: Batch) -> Scores:
-    given = batch.resources
-    return medcon.medcon(batch.predictions, batch.references, given.umls_index, given.spacy_model)
+    resources = batch.resources
+    return medcon.medcon(batch.predictions, batch.references, resources.umls_index, resources.spacy_model)
 
 
 def _alignscore(batch: Batch) -> Scores:
-    given = batch.resources
-    return neural.alignscore(batch.predictions, batch.references, given.alignscore_checkpoint, given.roberta_model)
+    resources = batch.resources
+    return neural.alignscore(
+        batch.predictions, batch.references, resources.alignscore_checkpoint, resources.roberta_model
+    )
 
 
 # In the order of the official leaderboards. SARI is 0-100 by nature; all others are fractions, of which MEDCON can
@@ -188,13 +190,13 @@ def mean_of(columns: Collection[str], subtask: int) -> list[str]:
 @cache
 def added() -> tuple[Component, ...]:
     """The components of the entry point group "archehr.metrics", by name."""
-    found: dict[str, Component] = {}
+    by_name: dict[str, Component] = {}
     for point, component in plugins.added(GROUP, Component):
         _check(point, component)
-        if component.name in found or _TAKEN.fullmatch(component.name):
+        if component.name in by_name or _TAKEN.fullmatch(component.name):
             raise DataError(f"{plugins.told(point)}: there is a score of that name already; rename or uninstall it")
-        found[component.name] = component
-    return tuple(found.values())
+        by_name[component.name] = component
+    return tuple(by_name.values())
 
 
 def compute(component: Component, batch: Batch) -> Scores:

@@ -65,9 +65,9 @@ def _board(totals: Array, n: int) -> dict[str, Array]:
     for i, variant in enumerate(_VARIANTS):
         block = totals[..., i * len(ROW) : (i + 1) * len(ROW)]
         # The official macro average of no cases is NaN.
-        found = micro_macro(block, n, both_empty=BOTH_EMPTY, no_cases=np.nan)
+        averages = micro_macro(block, n, both_empty=BOTH_EMPTY, no_cases=np.nan)
         scores |= {
-            f"{variant}_{average}_{name}": found[f"{average}_{name}"]
+            f"{variant}_{average}_{name}": averages[f"{average}_{name}"]
             for average in ("macro", "micro")
             for name in ROW[3:]
         }

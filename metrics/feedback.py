@@ -110,7 +110,7 @@ def evidence_feedback(predicted: Iterable[str], gold: Gold) -> str:
         ("Picked but only supplementary: sentence {}.", picked & supplementary - essential),
         ("Picked but not relevant: sentence {}.", picked - essential - supplementary),
     ]
-    return _said(remarks, "Exactly the essential sentences were picked.")
+    return _joined(remarks, "Exactly the essential sentences were picked.")
 
 
 def alignment_feedback(links: Iterable[Pair], gold: Gold) -> str:
@@ -123,7 +123,7 @@ def alignment_feedback(links: Iterable[Pair], gold: Gold) -> str:
             _arrows(predicted - expected),
         ),
     ]
-    return _said(remarks, "Every link is right and none is missing.")
+    return _joined(remarks, "Every link is right and none is missing.")
 
 
 def _reference(case: Case, subtask: int) -> Any:
@@ -133,9 +133,9 @@ def _reference(case: Case, subtask: int) -> Any:
     return key
 
 
-def _said(remarks: Sequence[tuple[str, AbstractSet[str]]], otherwise: str) -> str:
-    said = [template.format(", ".join(sorted(ids, key=_numeric))) for template, ids in remarks if ids]
-    return " ".join(said) or otherwise
+def _joined(remarks: Sequence[tuple[str, AbstractSet[str]]], otherwise: str) -> str:
+    sentences = [template.format(", ".join(sorted(ids, key=_numeric))) for template, ids in remarks if ids]
+    return " ".join(sentences) or otherwise
 
 
 def _arrows(links: AbstractSet[Pair]) -> set[str]:

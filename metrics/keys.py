@@ -50,10 +50,10 @@ def key_of(case: Case, subtask: int) -> Any:
 
 
 def _evidence_of(case: Case) -> EvidenceKey | None:
-    labelled = case.gold.relevance if case.gold else None
-    if case.gold is None or labelled is None or (not labelled and case.sentences):
+    relevance = case.gold.relevance if case.gold else None
+    if case.gold is None or relevance is None or (not relevance and case.sentences):
         return None
-    return EvidenceKey(case.gold.essential, case.gold.supplementary, _known(case))
+    return EvidenceKey(case.gold.essential, case.gold.supplementary, _note_ids(case))
 
 
 def _alignment_of(case: Case) -> AlignmentKey | None:
@@ -64,19 +64,19 @@ def _alignment_of(case: Case) -> AlignmentKey | None:
         raise LabelledInPart(
             f"case {case.id}: answer sentence {', '.join(bare)} has no citations in the key; label it ([] is none)"
         )
-    return AlignmentKey(links, frozenset(s.id for s in case.gold.answer_sentences), _known(case))
+    return AlignmentKey(links, frozenset(s.id for s in case.gold.answer_sentences), _note_ids(case))
 
 
-def _known(case: Case) -> frozenset[str]:
+def _note_ids(case: Case) -> frozenset[str]:
     """The note sentences that exist, in the data or, read without it, in the key."""
-    labelled = case.gold.relevance if case.gold else None
-    return frozenset([*(labelled or ()), *(s.id for s in case.sentences)])
+    relevance = case.gold.relevance if case.gold else None
+    return frozenset([*(relevance or ()), *(s.id for s in case.sentences)])
 
 
 def unlabelled(case: Case) -> list[str]:
     """The note sentences that a key leaves out which labels others."""
-    labelled = (case.gold.relevance if case.gold else None) or {}
-    return [s.id for s in case.sentences if s.id not in labelled] if labelled else []
+    relevance = (case.gold.relevance if case.gold else None) or {}
+    return [s.id for s in case.sentences if s.id not in relevance] if relevance else []
 
 
 def _question_of(case: Case) -> TextKey | None:
@@ -131,9 +131,9 @@ def _official_evidence(entry: dict[str, Any]) -> EvidenceKey:
 
 def _official_alignment(entry: dict[str, Any]) -> AlignmentKey:
     sentences = [(s["id"], s["citations"]) for s in entry["clinician_answer_sentences"]]
-    known = frozenset(answer["sentence_id"] for answer in entry.get("answers", []))
+    note_ids = frozenset(answer["sentence_id"] for answer in entry.get("answers", []))
     return AlignmentKey(
-        frozenset((i, c) for i, cited in sentences for c in cited), frozenset(i for i, _ in sentences), known
+        frozenset((i, c) for i, cited in sentences for c in cited), frozenset(i for i, _ in sentences), note_ids
     )
 
 

@@ -87,11 +87,11 @@ def with_components(
     overall = OVERALL if averaged == mean_of([c.name for c in known], subtask) else MEAN
 
     def board(totals: Array, n: int) -> dict[str, Array]:
-        found = table.board(totals[..., :width], n)
+        leaderboard = table.board(totals[..., :width], n)
         for column, component in enumerate(shown, width):
             total = totals[..., column]
-            found[component.name] = component.scale * (total / n if n else np.full_like(total, np.nan))
-        return found | ({overall: np.mean([found[name] for name in averaged], axis=0)} if averaged else {})
+            leaderboard[component.name] = component.scale * (total / n if n else np.full_like(total, np.nan))
+        return leaderboard | ({overall: np.mean([leaderboard[name] for name in averaged], axis=0)} if averaged else {})
 
     columns = [np.asarray(scores[component.name], dtype=np.float64) for component in shown]
     # Texts column by column, as the official np.mean gets them: numpy's last digit depends on the layout.

@@ -122,5 +122,5 @@ def _text(prediction: Any, where: str, limit: int, notes: list[str]) -> str:
 
 
 def _listed(ids: Collection[Any], most: int = 40) -> str:
-    shown = sorted(map(shown_id, ids), key=lambda i: (len(i), i))
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+    names = sorted(map(shown_id, ids), key=lambda i: (len(i), i))
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -76,14 +76,14 @@ def program_file(
 
 def _votes_json(optimised: Optimised) -> dict[str, Any] | None:
     """Subtask 2 out of sample by calls a case, where several views were to choose from."""
-    found = {
+    rows = {
         str(votes): {
             "strict_micro_f1": _rounded(bootstrap(table)["strict_micro_f1"].as_dict()),
             "views": in_words(optimised.fitted.by_votes[votes]),
         }
         for votes, table in optimised.by_votes.items()
     }
-    return found or None
+    return rows or None
 
 
 def scores_json(optimised: Optimised) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
 
 def _demo_sources(optimised: Optimised, label: str, teacher_lm: LMs) -> dict[str, list[str]]:
     """Stage -> where each demo is from, in the order shown; those of untouched stages are the hand-written ones."""
-    kept = optimised.base_provenance.demo_case_ids
+    base = optimised.base_provenance.demo_case_ids
     sources: dict[str, list[str]] = {}
     for stage in prompted(optimised.program):
         if stage in optimised.fitted.prompts:
@@ -115,7 +115,7 @@ def _demo_sources(optimised: Optimised, label: str, teacher_lm: LMs) -> dict[str
             kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher.model if teacher else ''}"}
             sources[stage] = [f"{label} {d.case_id} ({kinds[d.kind]})" for d in demos]
         elif predictor(getattr(optimised.program, stage), stage).demos:
-            sources[stage] = list(kept.get(stage, ()))
+            sources[stage] = list(base.get(stage, ()))
     return sources
 
 
@@ -123,14 +123,14 @@ def note_models(path: Path, lm: LMs, teacher_lm: LMs) -> list[str]:
     """The model versions that ever replied to these LMs' calls, sorted; those of this session are added to `path`,
     for replies from the cache name none."""
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        versions = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        known = {}
-    asked = json.dumps([given_identity(lm), given_identity(teacher_lm)], sort_keys=True)
-    answered = (version for one in each(lm) + each(teacher_lm) for version in one.ledger.models())
-    known[asked] = sorted({*known.get(asked, ()), *answered})
-    write_private(path, json.dumps(known) + "\n")
-    return list(known[asked])
+        versions = {}
+    key = json.dumps([given_identity(lm), given_identity(teacher_lm)], sort_keys=True)
+    models = (model for one in each(lm) + each(teacher_lm) for model in one.ledger.models())
+    versions[key] = sorted({*versions.get(key, ()), *models})
+    write_private(path, json.dumps(versions) + "\n")
+    return list(versions[key])
 
 
 def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) -> ProgramFile:
@@ -140,22 +140,22 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
     stages = dict(file.stages)
     sources = dict(file.provenance.demo_case_ids)
     left_out: dict[str, str] = {}
-    said = {gram for case in cases for gram in _grams(_text_of(case))}
+    grams = {gram for case in cases for gram in _grams(_text_of(case))}
     for stage, prompt in optimised.fitted.prompts.items():
-        kept = [d.kind == "labelled" for d in prompt.demos]
+        gold = [d.kind == "labelled" for d in prompt.demos]
         demos = [
             {"from_case": d.case_id, "sha256": demo_sha256(dict(d.fields))}
             for d in prompt.demos
             if d.kind == "labelled"
         ]
-        sources[stage] = [s for s, keep in zip(sources[stage], kept, strict=True) if keep]
-        signature, quotes = _without_quotes(stage, stages[stage].signature, said)
-        gone = [f"{kept.count(False)} bootstrapped demos"] if False in kept else []
+        sources[stage] = [s for s, keep in zip(sources[stage], gold, strict=True) if keep]
+        signature, quotes = _without_quotes(stage, stages[stage].signature, grams)
+        gone = [f"{gold.count(False)} bootstrapped demos"] if False in gold else []
         gone += ["instructions that quote the data"] if quotes else []
         if gone:
             left_out[stage] = ", ".join(gone)
         stages[stage] = StageState(signature=signature, demos=demos)
-    told = {
+    update = {
         "lm": _model_only(file.provenance.lm),
         "teacher_lm": _model_only(file.provenance.teacher_lm),
         "demo_case_ids": sources,
@@ -165,12 +165,12 @@ def published(file: ProgramFile, optimised: Optimised, cases: Sequence[Case]) ->
             "scores": "those of the full program" if left_out else "those of this program",
         },
     }
-    return file.model_copy(update={"stages": stages, "provenance": file.provenance.model_copy(update=told)})
+    return file.model_copy(update={"stages": stages, "provenance": file.provenance.model_copy(update=update)})
 
 
-def _without_quotes(stage: StageName, signature: dict[str, Any], said: set[str]) -> tuple[dict[str, Any], bool]:
+def _without_quotes(stage: StageName, signature: dict[str, Any], grams: set[str]) -> tuple[dict[str, Any], bool]:
     own = PROMPTED[stage].signature.instructions
-    if signature["instructions"] == own or not said & set(_grams(signature["instructions"])):
+    if signature["instructions"] == own or not grams & set(_grams(signature["instructions"])):
         return signature, False
     return {**signature, "instructions": own}, True
 

@@ -31,18 +31,18 @@ def report(optimised: Optimised) -> str:
 
 
 def _scores(optimised: Optimised) -> Iterator[str]:
-    shown = {name: optimised.intervals(name) for name in COLUMNS if name in optimised.tables}
-    yield " ".join([f"{'subtask, score':<26}", *(f"{name:<21}" for name in shown)]).rstrip()
-    for subtask, (score, _) in shown["in_sample"].items():
+    columns = {name: optimised.intervals(name) for name in COLUMNS if name in optimised.tables}
+    yield " ".join([f"{'subtask, score':<26}", *(f"{name:<21}" for name in columns)]).rstrip()
+    for subtask, (score, _) in columns["in_sample"].items():
         cells = [f"{subtask} {score:<24}"]
-        for found in shown.values():
-            interval = found[subtask][1] if subtask in found else None
+        for column in columns.values():
+            interval = column[subtask][1] if subtask in column else None
             cells.append(f"{interval.value:.1f} ({interval.low:.1f}-{interval.high:.1f})" if interval else "")
         yield " ".join(f"{cell:<21}" for cell in cells).rstrip()
     yield "in_sample may flatter: its cases decided the choice. No case was ever shown its own demo."
-    if "handwritten_cut" in shown:
+    if "handwritten_cut" in columns:
         yield "handwritten_cut: the hand-written prompt with only its cut fitted, out of sample."
-    if MEAN in {score for score, _ in shown["in_sample"].values()}:
+    if MEAN in {score for score, _ in columns["in_sample"].values()}:
         yield "mean: of the text scores that need no model; see archehr score for the official overall score."
 
 
@@ -55,7 +55,8 @@ def _verdicts(optimised: Optimised) -> Iterator[str]:
 
 def gain_in_words(gain: Difference, cases: int) -> str:
     """A paired difference, called better or worse only where `archehr compare` would."""
-    word = {NOT_SHOWN: "not shown to be better"}.get(found := verdict(gain, cases), found)
+    word = verdict(gain, cases)
+    word = "not shown to be better" if word == NOT_SHOWN else word
     return f"{word}, {gain.value:+.1f} points (95 % interval {gain.low:+.1f} to {gain.high:+.1f})"
 
 
@@ -68,8 +69,8 @@ def _votes(optimised: Optimised) -> Iterator[str]:
     yield "calls a case  strict F1 out of sample  best of so many on all cases"
     for votes, table in tables.items():
         value = bootstrap(table)["strict_micro_f1"]
-        shown = f"{value.value:.1f} ({value.low:.1f}-{value.high:.1f})"
-        yield f"{votes:>12}  {shown:<23}  {in_words(optimised.fitted.by_votes[votes])}"
+        text = f"{value.value:.1f} ({value.low:.1f}-{value.high:.1f})"
+        yield f"{votes:>12}  {text:<23}  {in_words(optimised.fitted.by_votes[votes])}"
     chosen = optimised.fitted.settings.votes
     if chosen > fewest:
         gain = paired_difference(tables[chosen], tables[fewest])["strict_micro_f1"]

@@ -23,9 +23,9 @@ def subtasks_of(stages: Collection[StageName]) -> list[int]:
 def case_table(records: Sequence[CaseRecord], cases: Sequence[Case], subtask: int) -> CaseTable:
     """The per-case table of one subtask, over the records whose case has its gold."""
     stage = next(s for s in STAGES.values() if s.subtask == subtask)
-    known = {c.id: c for c in cases if stage.measures(c)}
-    made = submissions([r for r in records if r.case_id in known])[subtask]
-    return score_submission(submission_entries(subtask, made), [known[i] for i in made], subtask).table
+    by_id = {c.id: c for c in cases if stage.measures(c)}
+    predictions = submissions([r for r in records if r.case_id in by_id])[subtask]
+    return score_submission(submission_entries(subtask, predictions), [by_id[i] for i in predictions], subtask).table
 
 
 def objective(records: Sequence[CaseRecord], cases: Sequence[Case], weights: Mapping[int, float]) -> float:
@@ -64,9 +64,9 @@ def parse_weights(text: str | None, stages: Collection[StageName]) -> dict[int, 
 
 def headline_intervals(tables: Mapping[int, CaseTable]) -> dict[int, tuple[str, Interval]]:
     """subtask -> name of its headline score, and that score (0-100) with its 95 % interval."""
-    found = {}
+    headlines = {}
     for subtask, table in tables.items():
         intervals = bootstrap(table)
         score = headline(subtask, intervals)
-        found[subtask] = (score, intervals[score])
-    return found
+        headlines[subtask] = (score, intervals[score])
+    return headlines

@@ -63,11 +63,11 @@ class Attachments:
         for name in _names_of(url):
             path = folder / name
             try:
-                found = [path] if path.is_file() else sorted(path.parent.glob(f"{_literal(path.name)}.*"))
+                matches = [path] if path.is_file() else sorted(path.parent.glob(f"{_literal(path.name)}.*"))
             except (OSError, ValueError):  # no path at all
                 continue
-            if found and found[0].resolve().is_relative_to(folder.resolve()):
-                return found[0]
+            if matches and matches[0].resolve().is_relative_to(folder.resolve()):
+                return matches[0]
         what = "is not local, and nothing is ever fetched" if urlsplit(url).netloc else "names no file beside the data"
         raise DataError(f"{where}: its attachment's url {what}; put the file into {folder} by its name")
 

@@ -47,10 +47,10 @@ class _Patients:
                 self.attachments.remember(raw)
             if raw["resourceType"] not in ("DocumentReference", "Composition", "DiagnosticReport"):
                 continue
-            found = _whose(where, raw, bundle, self.reading)
-            if found is None:
+            pair = _whose(where, raw, bundle, self.reading)
+            if pair is None:
                 continue
-            patient, resource = found
+            patient, resource = pair
             status = {resource.status, getattr(resource, "docStatus", None)}
             if status & _UNFINISHED:
                 self.skipped += 1
@@ -67,13 +67,13 @@ class _Patients:
         for where, raw, bundle in resources(self.reading.path, self.reading):
             if raw["resourceType"] not in ("Communication", "QuestionnaireResponse"):
                 continue
-            found = _whose(where, raw, bundle, self.reading)
-            if found is None:
+            pair = _whose(where, raw, bundle, self.reading)
+            if pair is None:
                 continue
-            patient, resource = found
+            patient, resource = pair
             if text := _words(resource):
-                asked = self.messages.setdefault(patient, [])
-                asked.append(Message(text, patient if not asked else f"{patient}-{len(asked) + 1}"))
+                messages = self.messages.setdefault(patient, [])
+                messages.append(Message(text, patient if not messages else f"{patient}-{len(messages) + 1}"))
 
 
 def _whose(where: str, raw: dict[str, Any], bundle: Bundle | None, reading: Reading) -> tuple[str, Resource] | None:

@@ -20,9 +20,9 @@ def find_xml(path: Path) -> Path:
     path = located(path)
     if not path.is_dir():
         return path
-    found = path / XML_NAME
-    if found.exists():
-        return found
+    xml = path / XML_NAME
+    if xml.exists():
+        return xml
     others = sorted(path.glob("*.xml"))
     if len(others) == 1:
         return others[0]
@@ -33,10 +33,10 @@ def find_xml(path: Path) -> Path:
 def find_key(path: Path) -> Path | None:
     """The key beside the XML file that DATA means, if there is one."""
     path = find_xml(path)
-    found = path.with_name(f"{path.stem}_key.json")
-    if not found.exists() and list(path.parent.glob("*.xml")) == [path]:
-        found = path.with_name(KEY_NAME)  # it can belong to no other XML
-    return found if found.exists() else None
+    key = path.with_name(f"{path.stem}_key.json")
+    if not key.exists() and list(path.parent.glob("*.xml")) == [path]:
+        key = path.with_name(KEY_NAME)  # it can belong to no other XML
+    return key if key.exists() else None
 
 
 def _reads(source: Source) -> bool:
@@ -79,12 +79,12 @@ def _case(element: Element, path: Path, position: int) -> Case:
 
 def _note_sentences(element: Element, where: str) -> tuple[Sentence, ...]:
     container = "note_excerpt_sentences"
-    found = _sentences(element, container, where)
+    sentences = _sentences(element, container, where)
     hints = [_hint(sentence) for sentence in element.findall(f"{container}/sentence")]
-    spans = locate(_text(element.find("note_excerpt")), [text for _, text, _ in found], hints)
+    spans = locate(_text(element.find("note_excerpt")), [text for _, text, _ in sentences], hints)
     return tuple(
         Sentence(sid, text, paragraph, *(span or (None, None)))
-        for (sid, text, paragraph), span in zip(found, spans, strict=True)
+        for (sid, text, paragraph), span in zip(sentences, spans, strict=True)
     )
 
 
@@ -96,7 +96,7 @@ def _hint(sentence: Element) -> Span | None:
 
 
 def _sentences(element: Element, container: str, where: str) -> list[tuple[str, str, str | None]]:
-    found: list[tuple[str, str, str | None]] = []
+    sentences: list[tuple[str, str, str | None]] = []
     seen: set[str] = set()
     where = f"{where}: <{container}>"
     for position, sentence in enumerate(element.findall(f"{container}/sentence"), 1):
@@ -109,8 +109,8 @@ def _sentences(element: Element, container: str, where: str) -> list[tuple[str, 
         if not text:
             raise DataError(f"{where} sentence {shown_id(sid)} is empty; remove it or give it its text")
         seen.add(sid)
-        found.append((sid, text, sentence.get("paragraph_id")))
-    return found
+        sentences.append((sid, text, sentence.get("paragraph_id")))
+    return sentences
 
 
 def _text(element: Element | None) -> str:

@@ -82,9 +82,9 @@ class _Table:
         if unknown := [role for role in mapped if role not in ROLES]:
             raise DataError(f"--columns {unknown[0]}: a table's columns are {', '.join(ROLES)}")
         columns = Columns(first, ROLES, mapped, str(reading.path), only_one=("message", "note"))
-        for role in ("message", "note"):
-            given = role == "message" and reading.options.message is not None
-            if role not in columns and not given and not (role == "note" and ("file" in columns or "id" in columns)):
+        instead = {"message": reading.options.message is not None, "note": "file" in columns or "id" in columns}
+        for role, other in instead.items():
+            if role not in columns and not other:
                 raise DataError(
                     f"{reading.path}: no column {role}; name it by --columns {role}=… (the table has "
                     f"{', '.join(map(str, list(first)[:20]))})"
@@ -129,13 +129,13 @@ class _Table:
             raise DataError(f"{where}: names a file, which a frame cannot; give the note's text")
         names = [named] if named else [case_id + suffix for suffix in DOCUMENTS]
         paths = [self.folder / name for name in names]
-        found = next((path for path in paths if path.is_file()), None)
-        if found is None:
+        file = next((path for path in paths if path.is_file()), None)
+        if file is None:
             what = "the note's file it names is not there" if named else f"no file of its id ({names[0]}, …)"
             raise DataError(f"{where}: {what}; it is looked for in {self.folder}")
-        if not found.resolve().is_relative_to(self.folder.resolve()):
+        if not file.resolve().is_relative_to(self.folder.resolve()):
             raise DataError(f"{where}: names a file outside of the table's folder; put it beside the table")
-        return read_text(found, self.reading.options.max_bytes, self.reading.tell), str(found.relative_to(self.folder))
+        return read_text(file, self.reading.options.max_bytes, self.reading.tell), str(file.relative_to(self.folder))
 
 
 def _is_file_name(cell: str) -> bool:

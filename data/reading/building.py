@@ -46,13 +46,13 @@ def case_of_notes(message: Message, notes: Sequence[Note], patient: str | None =
     documents: list[Document] = []
     start = 0
     for number, note in enumerate(_newest_first(notes), 1):
-        found = [_moved(s, start) for s in split_note(note.text)]
+        pieces = [_moved(s, start) for s in split_note(note.text)]
         if len(notes) > 1:
             heading = Sentence("0", f"{_heading(note, number)}:", "0")
-            found = [
-                replace(s, id=f"{number}:{s.id}", paragraph_id=f"{number}:{s.paragraph_id}") for s in (heading, *found)
+            pieces = [
+                replace(s, id=f"{number}:{s.id}", paragraph_id=f"{number}:{s.paragraph_id}") for s in (heading, *pieces)
             ]
-        sentences += found
+        sentences += pieces
         end = start + len(note.text)
         documents.append(Document(note.id, start, end, note.date, note.title, note.type, note.url))
         texts.append(note.text)
@@ -75,8 +75,8 @@ def _moved(sentence: Sentence, by: int) -> Sentence:
 
 
 def _heading(note: Note, number: int) -> str:
-    named = [" ".join(part.split()) for part in (note.title, (note.date or "")[:10]) if part]
-    return ", ".join(named) or f"Note {number}"
+    parts = [" ".join(part.split()) for part in (note.title, (note.date or "")[:10]) if part]
+    return ", ".join(parts) or f"Note {number}"
 
 
 def _newest_first(notes: Sequence[Note]) -> list[Note]:
@@ -88,10 +88,10 @@ def when(date: str | None) -> datetime | None:
     """An ISO 8601 date or time, also "2024" and "2024-05", in UTC where it names no zone; None for anything else."""
     text = (date or "").strip()
     try:
-        found = datetime.fromisoformat(text + "-01-01"[(len(text) - 4) // 3 * 3 :] if len(text) in (4, 7) else text)
+        time = datetime.fromisoformat(text + "-01-01"[(len(text) - 4) // 3 * 3 :] if len(text) in (4, 7) else text)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 # A note of some patient (or stay) and how to make it; None where it is not to be read, which the maker has told.
@@ -123,18 +123,18 @@ def cases_of_patients(
             reading.tell(f"{reading.path}: {spare} notes have no message and were left out")
     gathered: dict[str, list[Note]] = {}
     for key, make in notes():
-        asked = [Message(reading.options.message or "", key)] if messages is None else messages.get(key, ())
-        if not asked:
+        own_messages = [Message(reading.options.message or "", key)] if messages is None else messages.get(key, ())
+        if not own_messages:
             continue
-        found = gathered.setdefault(key, [])
-        if (note := _made(make, reading)) is not None:
-            found.append(note)
+        own_notes = gathered.setdefault(key, [])
+        if (note := _note_of(make, reading)) is not None:
+            own_notes.append(note)
         counted[key] -= 1
         if not counted[key]:
-            yield from _finished(key, gathered.pop(key), asked, reading, by_patient)
+            yield from _finished(key, gathered.pop(key), own_messages, reading, by_patient)
 
 
-def _made(make: Callable[[], Note | None], reading: Reading) -> Note | None:
+def _note_of(make: Callable[[], Note | None], reading: Reading) -> Note | None:
     try:
         return make()
     except DataError as error:
@@ -143,7 +143,7 @@ def _made(make: Callable[[], Note | None], reading: Reading) -> Note | None:
 
 
 def _finished(
-    key: str, notes: Sequence[Note], asked: Sequence[Message], reading: Reading, by_patient: bool
+    key: str, notes: Sequence[Note], messages: Sequence[Message], reading: Reading, by_patient: bool
 ) -> Iterator[Case]:
     different: dict[str, Note] = {}
     for note in sorted(notes, key=lambda note: (note.url or "").startswith("DiagnosticReport/")):
@@ -153,7 +153,7 @@ def _finished(
     if not different:
         reading.bad(DataError(f"{reading.path}: {shown_id(key)} has no note that can be read"))
         return
-    for message in asked:
+    for message in messages:
         yield case_of_notes(message, list(different.values()), key if by_patient else None)
 
 

@@ -32,9 +32,9 @@ class NoteTable:
     def cases(self, reading: Reading) -> Iterator[Case]:
         """A case for every message, with the notes it names. Raises DataError."""
         options, path = reading.options, reading.path
-        known = {*self.roles, *MESSAGE_ROLES}
-        if unknown := [role for role in options.columns if role not in known]:
-            raise DataError(f"--columns {unknown[0]}: here the columns are {', '.join(sorted(known))}")
+        roles = {*self.roles, *MESSAGE_ROLES}
+        if unknown := [role for role in options.columns if role not in roles]:
+            raise DataError(f"--columns {unknown[0]}: here the columns are {', '.join(sorted(roles))}")
         columns = Columns(source_of(path).columns, self.roles, options.columns, str(path))
         for role in ("id", "note"):
             if role not in columns:
@@ -78,8 +78,8 @@ def messages_beside(reading: Reading) -> Path | None:
             raise DataError(f"--messages {reading.options.messages}: no such file")
         return reading.options.messages
     folder = reading.path if reading.path.is_dir() else reading.path.parent
-    found = [p for suffix in (".csv", ".tsv", ".jsonl", ".parquet") if (p := folder / f"messages{suffix}").is_file()]
-    return found[0] if found else None
+    tables = [p for suffix in (".csv", ".tsv", ".jsonl", ".parquet") if (p := folder / f"messages{suffix}").is_file()]
+    return tables[0] if tables else None
 
 
 def read_messages(
@@ -87,7 +87,7 @@ def read_messages(
 ) -> tuple[dict[str, list[Message]], str]:
     """Messages by what they name their notes by, and which of `keys` that is. Raises DataError."""
     mapped = {role: name for role, name in reading.options.columns.items() if role in MESSAGE_ROLES}
-    found: dict[str, list[Message]] = {}
+    messages: dict[str, list[Message]] = {}
     columns: Columns | None = None
     for where, row in rows_of(path, reading.options):
         columns = columns or Columns(row, {**MESSAGE_ROLES, **keys}, mapped, str(path))
@@ -99,9 +99,9 @@ def read_messages(
         if not name or not text:
             reading.bad(DataError(f"{where}: has no {columns.names[key] if not name else 'message'}"))
             continue
-        asked = found.setdefault(name, [])
-        case_id = columns.text(row, "case_id") or (f"{name}-{len(asked) + 1}" if asked else name)
-        asked.append(Message(text, case_id, columns.text(row, "question") or None))
+        own_messages = messages.setdefault(name, [])
+        case_id = columns.text(row, "case_id") or (f"{name}-{len(own_messages) + 1}" if own_messages else name)
+        own_messages.append(Message(text, case_id, columns.text(row, "question") or None))
     if columns is None:
         raise DataError(f"{path}: the table of messages has no rows")
-    return found, next(k for k in keys if k in columns)
+    return messages, next(k for k in keys if k in columns)

@@ -43,10 +43,10 @@ def _columns(path: Path, head: bytes) -> Sequence[str]:
 
 def _first_object(text: str) -> Sequence[str]:
     try:
-        found, _ = json.JSONDecoder().raw_decode(text.lstrip())
+        record, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except ValueError:
         return ()
-    return [str(name) for name in found]
+    return [str(name) for name in record]
 
 
 def delimiter_of(header: str) -> str:
@@ -245,13 +245,13 @@ class Columns:
                     raise DataError(f"{where}: no column {mapped[role]} (--columns); it has {', '.join(names[:20])}")
                 self.names[role] = mapped[role]
                 continue
-            found = [lower[name] for name in (role, *usual) if name in lower and lower[name] not in mapped.values()]
-            found = list(dict.fromkeys(found))
-            if len(found) > 1 and role in only_one and found[0].lower() != role:
-                raise DataError(f"{where}: {' or '.join(found)}: which is the {role}? say so by --columns {role}=…")
-            if found:
-                self.names[role] = found[0]
-                self._next_best[role] = [] if role in only_one else found[1:]
+            columns = [lower[name] for name in (role, *usual) if name in lower and lower[name] not in mapped.values()]
+            columns = list(dict.fromkeys(columns))
+            if len(columns) > 1 and role in only_one and columns[0].lower() != role:
+                raise DataError(f"{where}: {' or '.join(columns)}: which is the {role}? say so by --columns {role}=…")
+            if columns:
+                self.names[role] = columns[0]
+                self._next_best[role] = [] if role in only_one else columns[1:]
 
     def __contains__(self, role: str) -> bool:
         return role in self.names

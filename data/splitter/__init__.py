@@ -45,17 +45,19 @@ def split_note(text: str) -> tuple[Sentence, ...]:
     numbers = numbered_items(unlisted, all_blocks)
     marks = sorted({*numbers, *inline_items(unlisted, all_blocks)})
     flat = _with(join_wrapped(plain, all_blocks, numbers), commas, "\n")
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for number, block in enumerate(all_blocks, 1):
         for start, end in _pieces(flat, block[0][0], block[-1][1], marks):
-            found.append(Sentence(str(len(found) + 1), " ".join(flat[start:end].split()), str(number), start, end))
-    return tuple(found)
+            sentences.append(
+                Sentence(str(len(sentences) + 1), " ".join(flat[start:end].split()), str(number), start, end)
+            )
+    return tuple(sentences)
 
 
 def _export_commas(text: str) -> list[int]:
     if not _EXPORTED.search(text):
         return []
-    return [i for found in _EXPORT_COMMAS.finditer(text) for i in range(*found.span()) if text[i] == ","]
+    return [i for match in _EXPORT_COMMAS.finditer(text) for i in range(*match.span()) if text[i] == ","]
 
 
 def _with(text: str, offsets: list[int], character: str) -> str:
@@ -69,10 +71,10 @@ def _pieces(flat: str, start: int, end: int, marks: list[int]) -> Iterator[Span]
     """The sentences of one paragraph."""
     for line in flat[start:end].split("\n"):
         inside = [m - start for m in marks[bisect_left(marks, start) : bisect_left(marks, start + len(line))]]
-        found = list(headers(line))
-        cuts = {0, len(line), *inside, *(first for first, _ in found)}
+        spans = list(headers(line))
+        cuts = {0, len(line), *inside, *(first for first, _ in spans)}
         ends = sorted(cuts)
-        for first, last in found:
+        for first, last in spans:
             # "Service: Surgery" is one sentence; a header before running text is one by itself.
             text = line[last : ends[bisect_right(ends, first)]]
             if line[first] == "#" or len(text.split(None, _FIELD_WORDS)) > _FIELD_WORDS:

@@ -56,10 +56,10 @@ def opens_section(line: str) -> bool:
 def headers(line: str) -> Iterator[Span]:
     """Where in a line headers stand: at its start, a problem's or a section's after a stop ("# AKI:", "Plan:"), and
     anywhere a section's in title case ("back pain Brief Hospital Course:")."""
-    for found in _WITHIN_LINE.finditer(line):
-        before = line[: found.start()].rstrip()[-1:]
-        if not before or found[0].startswith("#") or before in ".!?:" or _is_titled(found[0]):
-            yield found.span()
+    for match in _WITHIN_LINE.finditer(line):
+        before = line[: match.start()].rstrip()[-1:]
+        if not before or match[0].startswith("#") or before in ".!?:" or _is_titled(match[0]):
+            yield match.span()
 
 
 def _is_titled(header: str) -> bool:

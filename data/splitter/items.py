@@ -26,12 +26,12 @@ def numbered_items(text: str, all_blocks: Sequence[Sequence[Span]]) -> dict[int,
 
     A number counts where it goes on with its list or starts one, so "rated 9 over 10. It hurt" has none.
     """
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for block in all_blocks:
         line_starts = {start for start, _ in block}
         numbers = [_Number(m, line_starts) for m in _NUMBER.finditer(text, block[0][0], block[-1][1])]
-        found |= {n.start: n.end for n in _counted(numbers, block[0][0])}
-    return found
+        ends |= {n.start: n.end for n in _counted(numbers, block[0][0])}
+    return ends
 
 
 class _Number:
@@ -68,14 +68,14 @@ def _counted(numbers: Sequence[_Number], block_start: int) -> Iterator[_Number]:
 def inline_items(text: str, all_blocks: Sequence[Sequence[Span]]) -> list[int]:
     """Offsets of bullets, of the dashes of a list that begins within a line ("Issues: - home O2 - taper"), and of
     rows of results where there are several."""
-    found = [m.start() for m in _BULLET.finditer(text)]
+    starts = [m.start() for m in _BULLET.finditer(text)]
     for block in all_blocks:
         first, last = block[0][0], block[-1][1]
         rows = [m.start() for m in STAMP.finditer(text, first, last) if not _names_a_time(text, m.start())]
-        found += rows if len(rows) > 1 else []
+        starts += rows if len(rows) > 1 else []
         if opened := _DASH_LIST.search(text, first, last):
-            found += [m.start() for m in _DASH.finditer(text, opened.start(), last)]
-    return sorted(found)
+            starts += [m.start() for m in _DASH.finditer(text, opened.start(), last)]
+    return sorted(starts)
 
 
 def _names_a_time(text: str, offset: int) -> bool:

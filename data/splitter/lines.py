@@ -37,7 +37,7 @@ class Line:
 def one_for_one(text: str) -> str:
     """`text` with every line end a line feed and every other white space a blank, at the same offsets."""
     text = text.replace("\r\n", " \n")
-    return re.sub(r"\s", lambda found: "\n" if found[0] in "\n\r\x85\u2028\u2029" else " ", text)
+    return re.sub(r"\s", lambda match: "\n" if match[0] in "\n\r\x85\u2028\u2029" else " ", text)
 
 
 def blocks(text: str) -> Iterator[list[Span]]:
@@ -58,16 +58,16 @@ def blocks(text: str) -> Iterator[list[Span]]:
 
 def read_lines(text: str, block: Sequence[Span], numbers: Mapping[int, int]) -> list[Line]:
     """The lines of a block; `numbers` has the offsets at which an item of a numbered list begins."""
-    found = []
+    lines = []
     for start, end in block:
         line = text[start:end]
         words = line.split(None, 1), line.rsplit(None, 1)
         marked = start in numbers or bool(_MARK.match(line) or STAMP.match(line))
         size = end - 1 - text.rfind("\n", 0, start)
-        found.append(
+        lines.append(
             Line(start, end, line, size, words[0][0], words[1][-1], marked, is_header(line), bool(_STOP.search(line)))
         )
-    return found
+    return lines
 
 
 @dataclass(frozen=True, slots=True)

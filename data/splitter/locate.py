@@ -18,7 +18,7 @@ def locate(note: str, texts: Sequence[str], hints: Sequence[Span | None]) -> lis
     that a file gives for it) holds its text, and one whose text the note and the list hold once. Offsets never go
     back.
     """
-    found: list[Span | None] = []
+    spans: list[Span | None] = []
     times = Counter(texts)
     at = 0
     for text, hint in zip(texts, hints, strict=True):
@@ -26,9 +26,9 @@ def locate(note: str, texts: Sequence[str], hints: Sequence[Span | None]) -> lis
         span = _at(note, _skip(note, at), words) or _hinted(note, at, words, hint)
         if span is None and times[text] == 1:
             span = _only(note, at, text)
-        found.append(span)
+        spans.append(span)
         at = span[1] if span else at
-    return found
+    return spans
 
 
 def _at(note: str, offset: int, words: Sequence[str]) -> Span | None:
@@ -56,5 +56,5 @@ def _only(note: str, at: int, text: str) -> Span | None:
 
 
 def _skip(note: str, at: int) -> int:
-    found = _BLANKS.match(note, at)
-    return found.end() if found else at
+    blanks = _BLANKS.match(note, at)
+    return blanks.end() if blanks else at

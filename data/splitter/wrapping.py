@@ -95,8 +95,8 @@ class _Shape:
 
         def usual(begins: Callable[[str], object], times: int = 2) -> bool:
             """Whether lines begin so: `times` of those that wrapping did not make, or half of all."""
-            found = sum(bool(begins(line.text)) for line in lines)
-            return sum(bool(begins(line.text)) for line in begun) >= times or 2 * found > len(lines) > 2
+            count = sum(bool(begins(line.text)) for line in lines)
+            return sum(bool(begins(line.text)) for line in begun) >= times or 2 * count > len(lines) > 2
 
         return cls(
             width,

@@ -17,7 +17,7 @@ _OURS = uuid.UUID("7a6f6b0e-0f0b-5c0e-9d55-6e2f6c1b7a11")  # a namespace, so tha
 _RESOURCE = re.compile(r"[A-Z][A-Za-z]+/[A-Za-z0-9.-]{1,64}")
 
 
-def write_fhir(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
+def write_fhir(folder: Path, answers: Iterable[Answered], origin: Made) -> Path:
     """Write fhir/CASE.json for every case, 0600; a case without an answer has no draft. Raises DataError."""
     out = make_folder(folder / "fhir")
     for old in out.glob("*.json"):
@@ -27,15 +27,15 @@ def write_fhir(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
             name = re.sub(r"[^\w.-]+", "_", answered.case.id)[:100].strip(".") or "case"
             path = out / f"{name}.json"
             path = path if not path.exists() else out / f"{name}-{number}.json"
-            write_private(path, json.dumps(draft(answered, made), indent=1, ensure_ascii=False) + "\n")
+            write_private(path, json.dumps(draft(answered, origin), indent=1, ensure_ascii=False) + "\n")
     return out
 
 
-def draft(answered: Answered, made: Made) -> dict[str, Any]:
+def draft(answered: Answered, origin: Made) -> dict[str, Any]:
     """The Bundle of one case."""
-    same = "\n".join((made.data_sha256, made.program_hash, made.lm or "", answered.case.id, answered.text))
+    same = "\n".join((origin.data_sha256, origin.program_hash, origin.lm or "", answered.case.id, answered.text))
     urls = [f"urn:uuid:{uuid.uuid5(_OURS, kind + same)}" for kind in ("Communication", "Provenance")]
-    resources = (_communication(answered), _provenance(answered, made, urls[0]))
+    resources = (_communication(answered), _provenance(answered, origin, urls[0]))
     entries = [
         {"fullUrl": url, "resource": {"resourceType": resource.pop("resourceType"), "id": url[9:], **resource}}
         for url, resource in zip(urls, resources, strict=True)
@@ -56,15 +56,15 @@ def _communication(answered: Answered) -> dict[str, Any]:
     )
 
 
-def _provenance(answered: Answered, made: Made, target: str) -> dict[str, Any]:
-    software = f"archehr-dspy {made.version}, program {made.program} ({made.program_hash[:12]})"
+def _provenance(answered: Answered, origin: Made, target: str) -> dict[str, Any]:
+    software = f"archehr-dspy {origin.version}, program {origin.program} ({origin.program_hash[:12]})"
     agents = [{"type": {"text": "program"}, "who": {"display": software}}]
-    if made.lm:
-        agents.append({"type": {"text": "language model"}, "who": {"display": made.lm}})
+    if origin.lm:
+        agents.append({"type": {"text": "language model"}, "who": {"display": origin.lm}})
     return _filled(
         resourceType="Provenance",
         target=[{"reference": target}],
-        recorded=made.when.astimezone(UTC).isoformat(timespec="seconds"),
+        recorded=origin.when.astimezone(UTC).isoformat(timespec="seconds"),
         activity={"text": "draft of an answer to a patient's message, for a person to check and send"},
         agent=agents,
         entity=[{"role": "source", "what": source} for source in _sources(answered)],

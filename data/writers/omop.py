@@ -17,19 +17,19 @@ COLUMNS = (
 ).split()
 
 
-def write_omop(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
+def write_omop(folder: Path, answers: Iterable[Answered], origin: Made) -> Path:
     """Write note_nlp.csv, 0600. Raises DataError."""
     path = folder / "note_nlp.csv"
-    write_private(path, csv_lines(COLUMNS, note_nlp(answers, made)))
+    write_private(path, csv_lines(COLUMNS, note_nlp(answers, origin)))
     return path
 
 
-def note_nlp(answers: Iterable[Answered], made: Made) -> Iterator[dict[str, Any]]:
+def note_nlp(answers: Iterable[Answered], origin: Made) -> Iterator[dict[str, Any]]:
     """A row for every cited sentence of every case. `offset` counts characters from the start of the note, and
     `lexical_variant` is cut at the 250 characters the model has for it; `term_modifiers` names the answer's sentences.
     """
-    system = f"archehr-dspy {made.version} {made.program}" + (f" {made.lm}" if made.lm else "")
-    when = made.when.astimezone(UTC)
+    system = f"archehr-dspy {origin.version} {origin.program}" + (f" {origin.lm}" if origin.lm else "")
+    when = origin.when.astimezone(UTC)
     number = 0
     for answered in answers:
         for sentence, document in answered.cited():

@@ -41,8 +41,8 @@ def _notes(answered: Answered, part: AnswerPart) -> list[str]:
 
 
 def _places(answered: Answered, part: AnswerPart) -> list[str]:
-    found = (place(s, answered.case.document_of(s.id)) for s in part.cited)
-    return [f"{at[0]}-{at[1]}" for at in found if at]
+    places = (place(s, answered.case.document_of(s.id)) for s in part.cited)
+    return [f"{at[0]}-{at[1]}" for at in places if at]
 
 
 def to_frame(answers: Iterable[Answered]) -> Any:
@@ -59,7 +59,7 @@ def write_csv(folder: Path, answers: Iterable[Answered]) -> Path:
     return path
 
 
-def write_parquet(folder: Path, answers: Iterable[Answered], made: Made) -> Path:
+def write_parquet(folder: Path, answers: Iterable[Answered], origin: Made) -> Path:
     """Write predictions.parquet, 0600. Raises DataError."""
     try:
         import pyarrow as pa

@@ -36,8 +36,8 @@ def medcon(
     spaCy model, DataError for an index that cannot be opened.
     """
     _need(index, spacy_model)
-    found = concept_finder(str(index), spacy_model)
-    return [concept_f1(found(r), found(p)) for p, r in zip(predictions, references, strict=True)], {}
+    finder = concept_finder(str(index), spacy_model)
+    return [concept_f1(finder(r), finder(p)) for p, r in zip(predictions, references, strict=True)], {}
 
 
 def concept_f1(reference: Concepts, prediction: Concepts) -> float:
@@ -63,14 +63,14 @@ def concept_finder(index: str, spacy_model: str) -> Callable[[str], Concepts]:
 
 def concepts(matcher: Any, doc: Any) -> dict[str, list[str]]:
     """Matched dictionary term -> CUIs, in order of match, for a tagged spaCy Doc."""
-    found: dict[str, list[str]] = {}
+    by_term: dict[str, list[str]] = {}
     # The official call asks for ignore_syntax, which QuickUMLS 1.4 drops: the syntax rules do apply.
     for group in matcher._match(doc):
         for match in group:
-            cuis = found.setdefault(match["term"], [])
+            cuis = by_term.setdefault(match["term"], [])
             if match["cui"] not in cuis:
                 cuis.append(match["cui"])
-    return found
+    return by_term
 
 
 @lru_cache(maxsize=2)

@@ -176,10 +176,10 @@ def _below(state: dict[str, Any], prefix: str, *but: str) -> dict[str, Any]:
     return {name: value for name, value in inner.items() if name not in but}
 
 
-def _need(modules: tuple[str, ...], given: object, option: str) -> None:
+def _need(modules: tuple[str, ...], model: object, option: str) -> None:
     if any(find_spec(module) is None for module in modules):
         raise Missing(f"needs the extra, pip install '.[neural]' in the clone, and {option}")
-    if given is None:
+    if model is None:
         raise Missing(f"needs its model, pass {option}, a name or a path")
 
 

@@ -57,18 +57,18 @@ class CaseDifference:
 def case_differences(comparison: Comparison) -> list[CaseDifference]:
     """The cases, those with the largest differences first; equal ones in the order of the data."""
     per_case = {row.label: {n: row.case_scores(n) for n in row.scores} for row in comparison.rows}
-    found = [
+    differences = [
         CaseDifference(case, [_beside(case, row, comparison, per_case) for row in comparison.rows])
         for case in comparison.cases
     ]
-    return sorted(found, key=lambda c: -c.size)
+    return sorted(differences, key=lambda c: -c.size)
 
 
 def _beside(
     case: Case, row: Row, comparison: Comparison, per_case: Mapping[str, Mapping[int, Mapping[str, float]]]
 ) -> Beside:
     record = row.run.records[case.id]
-    scores = {n: found[case.id] for n, found in per_case[row.label].items() if case.id in found}
+    scores = {n: by_case[case.id] for n, by_case in per_case[row.label].items() if case.id in by_case}
     if row.against is None:
         return Beside(row, record, scores, {})
     theirs = comparison.row(row.against).run.records[case.id]

@@ -66,8 +66,8 @@ class Row:
 
     def difference(self, subtask: int) -> Difference | None:
         """The paired difference of the main score."""
-        found = self.main(subtask)
-        return self.differences.get(subtask, {}).get(found[0]) if found else None
+        main = self.main(subtask)
+        return self.differences.get(subtask, {}).get(main[0]) if main else None
 
     def verdict(self, subtask: int) -> str:
         """better, worse or not shown; "" where nothing is compared."""
@@ -132,7 +132,7 @@ def compare(
         label = None if against is run else against.label
         rows.append(Row(run, scored[run.label], label, differences, _took(run, compared), flags))
     left_out = {c.id for c in cases} - {c.id for c in compared}
-    excluded = {c.id: [label for label, found in overlaps.items() if c.id in found] for c in cases if c.id in left_out}
+    excluded = {c.id: [label for label, ids in overlaps.items() if c.id in ids] for c in cases if c.id in left_out}
     notes = _notes(rows, compared, excluded)
     return Comparison(runs[0].manifest.data, compared, rows, excluded, notes, setup_differences(runs))
 
@@ -140,9 +140,9 @@ def compare(
 def _without_demos(
     cases: Sequence[Case], overlaps: Iterable[Mapping[str, Sequence[str]]], keep_demo_cases: bool
 ) -> list[Case]:
-    shown = {case_id for found in overlaps for case_id in found}
-    kept = [c for c in cases if c.id not in shown]
-    return kept if kept and not keep_demo_cases else list(cases)
+    demo_ids = {case_id for ids in overlaps for case_id in ids}
+    rest = [c for c in cases if c.id not in demo_ids]
+    return rest if rest and not keep_demo_cases else list(cases)
 
 
 def verdict(difference: Difference, cases: int) -> str:
@@ -155,10 +155,10 @@ def verdict(difference: Difference, cases: int) -> str:
 def _scores(run: ProgramRun, cases: Sequence[Case], resources: Resources | None) -> dict[int, ScoreResult]:
     """The official scores of every subtask that the run answered and the data has a key for."""
     scores = {}
-    for subtask, made in submissions([run.records[c.id] for c in cases]).items():
+    for subtask, predictions in submissions([run.records[c.id] for c in cases]).items():
         keyed = [c for c in cases if key_of(c, subtask) is not None]
         if keyed:
-            entries = submission_entries(subtask, {c.id: made[c.id] for c in keyed})
+            entries = submission_entries(subtask, {c.id: predictions[c.id] for c in keyed})
             scores[subtask] = score_submission(entries, keyed, subtask, resources=resources)
     return scores
 
@@ -202,8 +202,8 @@ def _took(run: ProgramRun, cases: Sequence[Case]) -> Took:
 def _flags(run: ProgramRun, cases: Sequence[Case], overlap: Mapping[str, Sequence[str]], excluding: bool) -> list[str]:
     """What makes this run's scores mean less than they seem to."""
     flags = []
-    if told := in_sample(run, cases):
-        flags.append(told)
+    if flag := in_sample(run, cases):
+        flags.append(flag)
     if overlap:
         what = "left out for every program" if excluding else "STILL COUNTED: its scores there are memory"
         flags.append(f"DEMOS ARE TEST CASES: {', '.join(overlap)} ({what})")

@@ -42,26 +42,26 @@ def demo_overlap(run: ProgramRun, cases: Sequence[Case]) -> dict[str, list[str]]
     label = data_label(run.manifest.data)
     sure = label.startswith("sample/") or run.file.provenance.data_sha256 == run.manifest.data_sha256
     listed = run.file.provenance.demo_case_ids if sure else {}
-    found: dict[str, list[str]] = {}
+    overlap: dict[str, list[str]] = {}
     for case in cases:
-        named = f"{label} {case.id}"
+        name = f"{label} {case.id}"
         for stage, state in run.file.stages.items():
             if any(made_from(demo, case) for demo in state.demos) or any(
-                source == named or source.startswith(f"{named} (") for source in listed.get(stage, ())
+                source == name or source.startswith(f"{name} (") for source in listed.get(stage, ())
             ):
-                found.setdefault(case.id, []).append(stage)
-    return found
+                overlap.setdefault(case.id, []).append(stage)
+    return overlap
 
 
 def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
     """How the scores of `cases` flatter the program because it was made with them, or ""."""
     provenance = run.provenance
-    seen, told = fitted_cases(provenance, cases), run.manifest.in_sample
+    seen, flag = fitted_cases(provenance, cases), run.manifest.in_sample
     if 0 < len(seen) < len(cases):
         return f"IN SAMPLE in part: it was fitted on {len(seen)} of these {len(cases)} cases, so its scores flatter"
-    if seen or (told and provenance.case_sha256 is None):
+    if seen or (flag and provenance.case_sha256 is None):
         return "IN SAMPLE: it was fitted on these cases, so its scores flatter"
-    if told:  # on other cases of the same data, known one by one
+    if flag:  # on other cases of the same data, known one by one
         return ""
     label = data_label(run.manifest.data)
     if provenance.data_sha256 and provenance.data == label != GENERIC_NAME:
@@ -83,7 +83,7 @@ def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     ]
     names = dict.fromkeys(name for settings in flat for name in settings if name != "lm.model")  # the labels say it
     values = {name: [settings.get(name, "-") for settings in flat] for name in names}
-    return {name: found for name, found in values.items() if len({*found} - {"-"}) > 1}
+    return {name: row for name, row in values.items() if len({*row} - {"-"}) > 1}
 
 
 def _flat(name: str, value: Any) -> dict[str, str]:

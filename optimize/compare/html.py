@@ -35,7 +35,7 @@ def write_page(comparison: Comparison, path: Path) -> None:
         signed=signed,
         plots=plots(comparison, letters),
         plot_width=WIDTH,
-        cases=[_case(found) for found in case_differences(comparison)],
+        cases=[_case(difference) for difference in case_differences(comparison)],
         prompts=prompt_differences(comparison),
     )
     write_private(path, page)
@@ -46,20 +46,20 @@ def letter(number: int) -> str:
     return chr(ord("A") + number % 26) + (str(number // 26 + 1) if number >= 26 else "")
 
 
-def _case(found: CaseDifference) -> dict[str, Any]:
-    case, gold = found.case, found.case.gold
+def _case(difference: CaseDifference) -> dict[str, Any]:
+    case, gold = difference.case, difference.case.gold
     labels: Mapping[str, Any] = (gold.relevance or {}) if gold else {}
     citations = {a.id: a.citations for a in gold.answer_sentences} if gold else {}
-    scores = [{s.id: s.score for s in a.record.scores or ()} for a in found.answers]
+    scores = [{s.id: s.score for s in a.record.scores or ()} for a in difference.answers]
     return {
         "case": case,
-        "found": found,
+        "difference": difference,
         "note": [
             {
                 "id": s.id,
                 "text": s.text,
                 "label": labels[s.id].value if s.id in labels else None,
-                "marks": [_mark(s.id, a, given.get(s.id)) for a, given in zip(found.answers, scores, strict=True)],
+                "marks": [_mark(s.id, a, by_id.get(s.id)) for a, by_id in zip(difference.answers, scores, strict=True)],
             }
             for s in case.sentences
         ],
@@ -68,7 +68,7 @@ def _case(found: CaseDifference) -> dict[str, Any]:
                 "id": a.id,
                 "text": a.text,
                 "key": citations.get(a.id),
-                "cited": [_cited(a.id, answer, citations.get(a.id)) for answer in found.answers],
+                "cited": [_cited(a.id, answer, citations.get(a.id)) for answer in difference.answers],
             }
             for a in case.answer_sentences
         ],
@@ -81,7 +81,7 @@ def _mark(sentence_id: str, answer: Beside, score: int | None) -> dict[str, Any]
 
 def _cited(answer_id: str, answer: Beside, key: tuple[str, ...] | None) -> list[tuple[str, str]]:
     """(note id, "right" | "wrong" | "missed" | "") for the links made and, of the key's, those not made."""
-    made = [i for a, i in link_pairs(scored_links(answer.record)) if a == answer_id]
+    links = [i for a, i in link_pairs(scored_links(answer.record)) if a == answer_id]
     if key is None:
-        return [(i, "") for i in made]
-    return [(i, "right" if i in key else "wrong") for i in made] + [(i, "missed") for i in key if i not in made]
+        return [(i, "") for i in links]
+    return [(i, "right" if i in key else "wrong") for i in links] + [(i, "missed") for i in key if i not in links]

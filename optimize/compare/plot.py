@@ -50,20 +50,20 @@ def plots(comparison: Comparison, letters: Mapping[str, str]) -> list[tuple[str,
     """
     longest = max(len(f"{row.label} − {row.against}" if row.against else row.label) for row in comparison.rows)
     names = letters if longest > LONGEST else {label: label for label in letters}
-    found = []
+    sections = []
     for subtask in SUBTASKS:
         scored = [(row, main[1]) for row in comparison.rows if (main := row.main(subtask))]
         compared = [(row, d) for row in comparison.rows if (d := row.difference(subtask))]
         if not scored:
             continue
         name = heading(comparison, subtask)
-        drawn = [_plot(f"{name}, 95 % intervals", scored, 0.0, 100.0, subtask, names, signed=False)]
+        figures = [_plot(f"{name}, 95 % intervals", scored, 0.0, 100.0, subtask, names, signed=False)]
         if compared:
             reach = max(10.0, *(max(abs(d.low), abs(d.high)) for _, d in compared))
             reach = 10 * -(-reach // 10)
-            drawn.append(_plot(f"{name}, difference in points", compared, -reach, reach, subtask, names, signed=True))
-        found.append((name, drawn))
-    return found
+            figures.append(_plot(f"{name}, difference in points", compared, -reach, reach, subtask, names, signed=True))
+        sections.append((name, figures))
+    return sections
 
 
 def _plot(
@@ -77,8 +77,8 @@ def _plot(
     signed: bool,
 ) -> Plot:
     def at(value: float) -> float:
-        shown = min(max(value, least), most)  # MEDCON and BERTScore may leave 0-100
-        return round(LEFT + (shown - least) / (most - least) * (RIGHT - LEFT), 1)
+        value = min(max(value, least), most)  # MEDCON and BERTScore may leave 0-100
+        return round(LEFT + (value - least) / (most - least) * (RIGHT - LEFT), 1)
 
     words = signed_points if signed else "{:.1f}".format
     marks = [

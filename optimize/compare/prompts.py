@@ -45,12 +45,12 @@ class StageDifference:
 def prompt_differences(comparison: Comparison) -> dict[StageName, list[StageDifference]]:
     """Stage or view -> one entry per row that has a prompt of it."""
     runs = {row.label: row.run for row in comparison.rows}
-    found: dict[StageName, list[StageDifference]] = {}
+    differences: dict[StageName, list[StageDifference]] = {}
     for stage in PROMPTED:
-        asked = [row for row in comparison.rows if row.run.file and stage in row.run.file.stages]
-        if asked:
-            found[stage] = [_stage(stage, row.run, runs[row.against] if row.against else None) for row in asked]
-    return found
+        rows = [row for row in comparison.rows if row.run.file and stage in row.run.file.stages]
+        if rows:
+            differences[stage] = [_stage(stage, row.run, runs[row.against] if row.against else None) for row in rows]
+    return differences
 
 
 def _stage(stage: StageName, run: ProgramRun, base: ProgramRun | None) -> StageDifference:
@@ -86,8 +86,8 @@ def _text(demo: Mapping[str, Any]) -> str:
     for name, value in demo.items():
         if name == "case_sha256":
             continue
-        shown = "\n".join(map(_entry, value)) if isinstance(value, list) else str(value)
-        parts.append(f"{name}:\n{shown}")
+        text = "\n".join(map(_entry, value)) if isinstance(value, list) else str(value)
+        parts.append(f"{name}:\n{text}")
     return "\n\n".join(parts)
 
 

@@ -73,8 +73,8 @@ def compare_to_folder(
     _make_folder(out)
     finished = finished_runs(programs)
     loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
-    made = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
-    runs = read_runs([*made, *run_folders, *map(Path, finished)])
+    folders = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
+    runs = read_runs([*folders, *run_folders, *map(Path, finished)])
     compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
@@ -121,11 +121,11 @@ def run_programs(
     folders: list[Path] = []
     tell = _once(tell)
     for program, names, folder in planned_runs(programs, lms, out):
-        made = make_lm(names) if names else None
-        for note in (note for lm in each(made) for note in getattr(lm, "notes", ())):
+        asked = make_lm(names) if names else None
+        for note in (note for lm in each(asked) for note in getattr(lm, "notes", ())):
             tell(note)
-        with display(len(data.cases), folder.name) as shown:
-            run_cases(data, program, made, out=folder, on_case=shown.case_done, tell=tell, **options)
+        with display(len(data.cases), folder.name) as progress:
+            run_cases(data, program, asked, out=folder, on_case=progress.case_done, tell=tell, **options)
         folders.append(folder)
     return folders
 
@@ -159,14 +159,14 @@ def estimate_comparison(
     """
     finished = finished_runs(programs)
     loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
-    found: dict[str, RunEstimate] = {}
+    estimates: dict[str, RunEstimate] = {}
     for program, names, folder in planned_runs(loaded, lms, out / "runs"):
-        made = make_lm(names) if names else None
-        own, lm = with_lms(program, made)
+        asked = make_lm(names) if names else None
+        own, lm = with_lms(program, asked)
         left = left_of(data.cases, None if fresh else folder)
-        taken = estimate(Job(own, lm, question, tuple(STAGES)), left) if left and own.asks_lm else {}
-        found[folder.name] = RunEstimate(len(left), len(data.cases) - len(left), taken, each(made))
-    return found
+        stages = estimate(Job(own, lm, question, tuple(STAGES)), left) if left and own.asks_lm else {}
+        estimates[folder.name] = RunEstimate(len(left), len(data.cases) - len(left), stages, each(asked))
+    return estimates
 
 
 def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
@@ -184,12 +184,12 @@ def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
     """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
     the same comes again. Raises DataError for a folder that holds no run."""
-    found = [read_run_folder(folder) for folder in folders]
-    lms = {in_words(manifest.lm) for manifest, _ in found if manifest.lm}
-    stems = [Path(manifest.program).stem for manifest, _ in found]
+    contents = [read_run_folder(folder) for folder in folders]
+    lms = {in_words(manifest.lm) for manifest, _ in contents if manifest.lm}
+    stems = [Path(manifest.program).stem for manifest, _ in contents]
     runs: list[ProgramRun] = []
-    for folder, (manifest, records), stem in zip(folders, found, stems, strict=True):
-        others = {str(m.program) for (m, _), s in zip(found, stems, strict=True) if s == stem}
+    for folder, (manifest, records), stem in zip(folders, contents, stems, strict=True):
+        others = {str(m.program) for (m, _), s in zip(contents, stems, strict=True) if s == stem}
         name = stem if len(others) == 1 else manifest.program
         label = f"{name}, {in_words(manifest.lm)}" if manifest.lm and len(lms) > 1 else name
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)

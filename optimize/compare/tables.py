@@ -65,16 +65,16 @@ def markdown(comparison: Comparison) -> str:
         "s",
         "notices",
     ]
-    told = "; ".join(filter(None, ["95 % intervals over cases", comparison.against]))
-    lines = [f"# {comparison.data}, {len(comparison.cases)} cases", "", f"{told}.", ""]
+    caption = "; ".join(filter(None, ["95 % intervals over cases", comparison.against]))
+    lines = [f"# {comparison.data}, {len(comparison.cases)} cases", "", f"{caption}.", ""]
     lines += [_md(header), _md(["---"] * len(header))]
     for row in comparison.rows:
         cells = ["<br>".join(cell(row, n)) for n in SUBTASKS]
         lines.append(_md([row_name(row, " **!**"), *cells, *took_cells(row)]))
     labels = [row.label for row in comparison.rows]
-    if found := component_rows(comparison):
+    if components := component_rows(comparison):
         lines += ["", _md(["component", *labels]), _md(["---"] * (len(labels) + 1))]
-        lines += [_md([name, *("<br>".join(cell) for cell in cells)]) for name, cells in found]
+        lines += [_md([name, *("<br>".join(cell) for cell in cells)]) for name, cells in components]
     lines += ["", *(f"- {note}" for note in comparison.notes)]
     if comparison.setup:
         lines += ["", _md(["not the same in all", *labels]), _md(["---"] * (len(labels) + 1))]
@@ -84,17 +84,16 @@ def markdown(comparison: Comparison) -> str:
 
 def heading(comparison: Comparison, subtask: int) -> str:
     """ "ST2 strict F1": the subtask and the score it is judged by."""
-    found = next((main for row in comparison.rows if (main := row.main(subtask))), None)
-    return f"ST{subtask} {SHORT[found[0]]}" if found else f"ST{subtask}"
+    first = next((main for row in comparison.rows if (main := row.main(subtask))), None)
+    return f"ST{subtask} {SHORT[first[0]]}" if first else f"ST{subtask}"
 
 
 def cell(row: Row, subtask: int) -> list[str]:
     """The lines of one table cell: score with interval; P and R; difference with interval; the verdict."""
-    found = row.main(subtask)
-    if found is None:
+    main, difference = row.main(subtask), row.difference(subtask)
+    if main is None:
         return ["-"]
-    main, difference = found[1], row.difference(subtask)
-    lines = [_bounded(main)]
+    lines = [_bounded(main[1])]
     if beside := SUBTASKS[subtask].beside:
         lines.append(" ".join(f"{k} {row.scores[subtask].leaderboard[v]:.1f}" for k, v in beside.items()))
     return [*lines, _bounded(difference), row.verdict(subtask)] if difference else lines
@@ -103,11 +102,11 @@ def cell(row: Row, subtask: int) -> list[str]:
 def component_rows(comparison: Comparison) -> list[tuple[str, list[list[str]]]]:
     """("ST3 bleu", the lines of each program's cell) for every component that a program has: score with interval,
     difference with interval. They are not judged: a word for each would call some better by chance."""
-    found = []
+    rows = []
     for n in SUBTASKS:
         names = dict.fromkeys(name for row in comparison.rows if n in row.scores for name in row.scores[n].components)
-        found += [(f"ST{n} {name}", [_component_cell(row, n, name) for row in comparison.rows]) for name in names]
-    return found
+        rows += [(f"ST{n} {name}", [_component_cell(row, n, name) for row in comparison.rows]) for name in names]
+    return rows
 
 
 def _component_cell(row: Row, subtask: int, name: str) -> list[str]:
@@ -120,10 +119,10 @@ def _component(row: Row, subtask: int, name: str) -> tuple[Interval | None, Diff
     return score, row.differences.get(subtask, {}).get(name)
 
 
-def _bounded(found: Interval) -> str:
+def _bounded(interval: Interval) -> str:
     """A score, or a difference with its signs, and its interval."""
-    words = signed if isinstance(found, Difference) else "{:.1f}".format
-    return f"{words(found.value)} ({words(found.low)} to {words(found.high)})"
+    words = signed if isinstance(interval, Difference) else "{:.1f}".format
+    return f"{words(interval.value)} ({words(interval.low)} to {words(interval.high)})"
 
 
 def signed(points: float) -> str:
@@ -160,13 +159,13 @@ def _record(row: Row, comparison: Comparison) -> dict[str, Any]:
 
 
 def _numbers(row: Row, subtask: int) -> Iterator[tuple[str, Any]]:
-    found, difference = row.main(subtask), row.difference(subtask)
-    yield "score", found[0] if found else None
-    yield from _parts("", found[1] if found else None, difference)
+    main, difference = row.main(subtask), row.difference(subtask)
+    yield "score", main[0] if main else None
+    yield from _parts("", main[1] if main else None, difference)
     yield "verdict", row.verdict(subtask) or None
     for part, name in SUBTASKS[subtask].beside.items():
-        yield part.lower(), row.scores[subtask].leaderboard[name] if found else None
-    for name in row.scores[subtask].components if found else ():
+        yield part.lower(), row.scores[subtask].leaderboard[name] if main else None
+    for name in row.scores[subtask].components if main else ():
         yield from _parts(f"{name}_", *_component(row, subtask, name))
 
 

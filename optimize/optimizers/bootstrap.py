@@ -58,13 +58,13 @@ def bootstrap(stage: StageName, module: dspy.Module, cases: Sequence[Case], teac
     )
     with quiet(task.failure), dspy.context(lm=teacher_lm, disable_history=True):
         compiled = optimiser.compile(task, trainset=[dspy.Example(case_id=c.id).with_inputs("case_id") for c in taught])
-    made = compiled.module.predict.demos
-    if not made:
+    demos = compiled.module.predict.demos
+    if not demos:
         best = max(metric.scores.values(), default=0.0)
         raise DataError(
             f"--stage {stage}: the teacher's reply was accepted on 0 of {len(taught)} cases ({labels.metric} of at "
             f"least {labels.threshold:.2f} without a repair; best {best:.2f}); name a stronger --teacher-lm, or take "
             "--optimizer labeled"
         )
-    pairs = zip(metric.accepted, made, strict=True)
+    pairs = zip(metric.accepted, demos, strict=True)
     return {i: make_demo(stage, task.cases[i], "bootstrapped", d.toDict()) for i, d in pairs}

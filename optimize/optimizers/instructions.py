@@ -41,12 +41,12 @@ class _Instructions(Optimizer):
         examples = [dspy.Example(case_id=i, **labels.demo(taught[i])).with_inputs("case_id") for i in order]
         train, val = examples[: len(order) // 2], examples[len(order) // 2 :]
         task = StageTask(stage, without_asking_again(getattr(work.base, stage)), list(taught.values()))
-        asked = dspy.context(lm=work.answering.lm_of(stage), adapter=dspy.JSONAdapter(), disable_history=True)
-        with quiet(task.failure), asked:
-            made = self.search(task, train, val, work)
-        predict = made.module.predict
-        found = [make_demo(stage, _source(d, taught), "bootstrapped", dict(d)) for d in predict.demos]
-        fit = fitting(found, options.demos, options.token_budget)
+        context = dspy.context(lm=work.answering.lm_of(stage), adapter=dspy.JSONAdapter(), disable_history=True)
+        with quiet(task.failure), context:
+            best = self.search(task, train, val, work)
+        predict = best.module.predict
+        demos = [make_demo(stage, _source(d, taught), "bootstrapped", dict(d)) for d in predict.demos]
+        fit = fitting(demos, options.demos, options.token_budget)
         return [StagePrompt(fit, predict.signature.instructions)]
 
     def search(self, task: StageTask, train: list[dspy.Example], val: list[dspy.Example], work: Work) -> StageTask:
@@ -125,9 +125,9 @@ def _score(task: StageTask, example: dspy.Example, prediction: dspy.Prediction, 
 def _feedback(task: StageTask, example: dspy.Example, prediction: dspy.Prediction, settings: PipelineSettings) -> str:
     """What the stage says of a reply, its faults, and what a reviewer remarked on an earlier answer to the case."""
     case = task.cases[example.case_id]
-    said = task.labels.feedback(prediction, case, settings)
+    text = task.labels.feedback(prediction, case, settings)
     if repairs := "; ".join(f"{n.kind}: {n.detail}" for n in prediction.notices):
-        said += f" The reply had faults ({repairs})."
+        text += f" The reply had faults ({repairs})."
     if case.gold is not None and case.gold.remark:
-        said += f" A reviewer remarked on an earlier answer to this case: {case.gold.remark}"
-    return said
+        text += f" A reviewer remarked on an earlier answer to this case: {case.gold.remark}"
+    return text

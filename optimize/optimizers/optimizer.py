@@ -53,10 +53,10 @@ class Work:
 
     def labelled(self, stage: StageName, cases: Sequence[Case]) -> dict[str, Demo]:
         """case id -> gold demo. Raises DataError for a stage without labels."""
-        found = labelled_demos(stage, cases)
-        if not found:
+        demos = labelled_demos(stage, cases)
+        if not demos:
             raise DataError(f"--stage {stage}: no case holds the labels that this stage is optimised on")
-        return found
+        return demos
 
 
 @runtime_checkable

@@ -58,7 +58,7 @@ class ProgramFile(BaseModel):
     provenance: Provenance = Provenance()
 
     @field_serializer("provenance")
-    def _told(self, provenance: Provenance) -> dict[str, Any]:
+    def _provenance_values(self, provenance: Provenance) -> dict[str, Any]:
         return provenance.told()
 
 
@@ -154,8 +154,8 @@ def _checked(raw: Any, path: Path) -> ProgramFile | FittedFile:
 
 def _check_prompts(raw: Any, path: Path) -> ProgramFile:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
-        raise DataError(f"{path}: program file format {found}, this version reads {FORMAT}; compile the program again")
+        what = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
+        raise DataError(f"{path}: program file format {what}, this version reads {FORMAT}; compile the program again")
     try:
         file = ProgramFile.model_validate(raw)
     except ValidationError as error:
@@ -200,11 +200,11 @@ def _by_case(file: ProgramFile) -> int:
 
 def _without_demos_by_case(file: ProgramFile) -> ProgramFile:
     """A published file without the demos that only its data could fill."""
-    kept = {
+    stages = {
         stage: state.model_copy(update={"demos": [d for d in state.demos if "from_case" not in d]})
         for stage, state in file.stages.items()
     }
-    return file.model_copy(update={"stages": kept})
+    return file.model_copy(update={"stages": stages})
 
 
 def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None) -> dict[str, Any]:
@@ -214,14 +214,14 @@ def _filled(stage: StageName, demo: dict[str, Any], cases: Sequence[Case] | None
     if cases is None:
         raise DataError("its demos are stored as case ids; pass the data they are from as --demos-from DATA")
     case = next((c for c in cases if c.id == demo["from_case"]), None)
-    made = PROMPTED[stage].taught().demo(case) if case is not None and PROMPTED[stage].has_gold(case) else None
-    if made is None or demo_sha256(made) != demo.get("sha256"):
+    gold = PROMPTED[stage].taught().demo(case) if case is not None and PROMPTED[stage].has_gold(case) else None
+    if gold is None or demo_sha256(gold) != demo.get("sha256"):
         raise DataError(
             f"case {demo['from_case']} of --demos-from does not give the {stage} demo of this program; pass the data, "
             "with its key, that the program was optimised on"
         )
     assert case is not None
-    return {**made, "case_sha256": case_sha256([case])[0]}
+    return {**gold, "case_sha256": case_sha256([case])[0]}
 
 
 def demo_sha256(demo: dict[str, Any]) -> str:

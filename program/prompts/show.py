@@ -37,16 +37,16 @@ def show_program(
     if stage is not None and stage not in prompts:
         raise DataError(f"--stage {stage}: the stages are {', '.join(prompts)}")
     chosen = [s for s in prompts if stage in (None, s)]
-    shown = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
+    by_stage = {s: stage_messages(program, s, _inputs(s, case)) for s in chosen}
     if as_json:
         settings = program.settings.model_dump(mode="json")
-        told = {"program": name, "settings": settings, "provenance": program.provenance.told(), "stages": shown}
-        return json.dumps(told, indent=1)
+        content = {"program": name, "settings": settings, "provenance": program.provenance.told(), "stages": by_stage}
+        return json.dumps(content, indent=1)
     sources = program.provenance.demo_case_ids
     facts = {k: v for k, v in program.provenance.told().items() if k not in ("demo_case_ids", "case_sha256")}
     parts = [f"program {name}", f"  settings: {_settings(program)}", *_lines(facts)]
     parts += [f"  {note}" for note in program.notes]
-    for s, messages in shown.items():
+    for s, messages in by_stage.items():
         parts.append(f"\n{'=' * 20} {s} {'=' * 20}")
         for number, message in enumerate(messages):
             label = _label(message, number, len(messages), sources.get(s, ()))
@@ -63,12 +63,12 @@ def _show_fitted(name: str, program: GroundedQA, stage: str | None, as_json: boo
         raise DataError(f"--stage {stage}: the extractive program has fitted models in {', '.join(models)}")
     if as_json:
         return json.dumps({"program": name, **file.model_dump(mode="json")}, indent=1)
-    told = {k: v for k, v in program.provenance.told().items() if k != "case_sha256"}
-    parts = [f"program {name}, fitted, without prompts", *_lines(told)]
-    for shown in (s for s in models if stage in (None, s)):
-        constants = models[shown].model_dump(mode="json", exclude={"logistic", "spread"})
-        parts += [f"\n{'=' * 20} {shown} {'=' * 20}", *_lines(constants)]
-        logistic: Logistic = models[shown].logistic  # type: ignore[attr-defined]
+    facts = {k: v for k, v in program.provenance.told().items() if k != "case_sha256"}
+    parts = [f"program {name}, fitted, without prompts", *_lines(facts)]
+    for section in (s for s in models if stage in (None, s)):
+        constants = models[section].model_dump(mode="json", exclude={"logistic", "spread"})
+        parts += [f"\n{'=' * 20} {section} {'=' * 20}", *_lines(constants)]
+        logistic: Logistic = models[section].logistic  # type: ignore[attr-defined]
         parts.append(f"  log-odds per standard deviation; {logistic.intercept:+.2f} to begin with")
         by_size = sorted(zip(logistic.names, logistic.weights, strict=True), key=lambda pair: -abs(pair[1]))
         parts += [f"  {weight:+.3f}  {feature}" for feature, weight in by_size]
@@ -88,7 +88,7 @@ def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
         return {n: f"{{{n}}}" for n in names}
     gold = case.gold
     evidence = [s for s in case.sentences if gold and s.id in gold.essential]
-    known = {
+    values = {
         "narrative": case.narrative,
         "question": case.clinician_question or "{question}",
         "sentences": render(case.sentences),
@@ -96,7 +96,7 @@ def _inputs(stage: StageName, case: Case | None) -> dict[str, str]:
         "evidence": render(evidence) or "{evidence}",
         "answer_sentences": render(case.answer_sentences) or "{answer_sentences}",
     }
-    return {n: known.get(n, f"{{{n}}}") for n in names}
+    return {n: values.get(n, f"{{{n}}}") for n in names}
 
 
 def _label(message: dict[str, Any], number: int, total: int, sources: Sequence[str]) -> str:
@@ -112,8 +112,8 @@ def _label(message: dict[str, Any], number: int, total: int, sources: Sequence[s
 def _settings(program: GroundedQA) -> str:
     """The cuts, which every optimisation fits, and what else is not as in the default preset."""
     default = PRESETS["default"].model_dump()
-    shown = {k: v for k, v in program.settings.model_dump().items() if v != default[k] or k in ("cut", "relaxed_cut")}
-    return ", ".join(f"{k} {v}" for k, v in shown.items())
+    values = {k: v for k, v in program.settings.model_dump().items() if v != default[k] or k in ("cut", "relaxed_cut")}
+    return ", ".join(f"{k} {v}" for k, v in values.items())
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:

@@ -59,15 +59,15 @@ def close(question: str, limit: int = 15) -> str:
 def without_tail(question: str, limit: int = 15) -> str:
     """`question` up to where a new sentence begins without a mark: "… a genetic test for MM I am 63"."""
     start = len(" ".join(question.split()[:2]))
-    kept = _before(_NEW_SENTENCE, question, start)
-    return _before(_RUNS_ON, kept, start) if len(kept.split()) > limit else kept
+    head = _before(_NEW_SENTENCE, question, start)
+    return _before(_RUNS_ON, head, start) if len(head.split()) > limit else head
 
 
 def _before(opening: re.Pattern[str], text: str, start: int) -> str:
     """`text` up to the first opening of a sentence that no word before it governs."""
-    for found in opening.finditer(text, start):
-        if found["mark"] or found["before"].lower() not in _GOVERNS:
-            return text[: found.end("before")]
+    for match in opening.finditer(text, start):
+        if match["mark"] or match["before"].lower() not in _GOVERNS:
+            return text[: match.end("before")]
     return text
 
 
@@ -79,9 +79,9 @@ def _to_a_clause(words: list[str], limit: int) -> list[str]:
     ends = [i for i in range(least, limit + 1) if low[i - 1].endswith((",", ";", ":", "."))]
     ends += [i for i in range(least, limit + 1) if low[i] in _JOINS and not _COUNTS.fullmatch(low[i - 1])]
     late = [i for i in range(max(limit - 3, 1), limit + 1) if low[i] in _LINKS]
-    kept = words[: max(ends or late[-1:] or [limit])]
-    subordinate = [i for i in range(max(len(kept) - 3, least), len(kept)) if low[i] in _SUBORDINATE]
-    kept = kept[: subordinate[0]] if subordinate else kept
-    while len(kept) > 3 and re.sub(r"[^\w']", "", kept[-1].lower()) in _LEANS:
-        kept = kept[:-1]
-    return kept
+    head = words[: max(ends or late[-1:] or [limit])]
+    subordinate = [i for i in range(max(len(head) - 3, least), len(head)) if low[i] in _SUBORDINATE]
+    head = head[: subordinate[0]] if subordinate else head
+    while len(head) > 3 and re.sub(r"[^\w']", "", head[-1].lower()) in _LEANS:
+        head = head[:-1]
+    return head

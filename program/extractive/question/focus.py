@@ -166,11 +166,11 @@ def asks(narrative: str) -> list[Ask]:
 def asks_of(message: Message) -> list[Ask]:
     """The same of a message read before. Its subject line is asked only where it opens like a question."""
     texts = list(message.sentences)
-    found = [_ask(text, i / max(len(texts) - 1, 1), i) for i, text in enumerate(texts)]
-    if message.subject and (_OPENS.match(message.subject) or message.subject.endswith("?") or not found):
+    candidates = [_ask(text, i / max(len(texts) - 1, 1), i) for i, text in enumerate(texts)]
+    if message.subject and (_OPENS.match(message.subject) or message.subject.endswith("?") or not candidates):
         subject = _ask(message.subject, 0.0, -1)
-        found.append(Ask(subject.text, subject.weight - 0.8, -1, subject.marked, subject.embedded, subject.plea))
-    return sorted(found, key=lambda a: (-a.weight, a.position))
+        candidates.append(Ask(subject.text, subject.weight - 0.8, -1, subject.marked, subject.embedded, subject.plea))
+    return sorted(candidates, key=lambda a: (-a.weight, a.position))
 
 
 def _ask(text: str, how_late: float, position: int) -> Ask:
@@ -219,6 +219,6 @@ def _question_in(text: str, question_mark: bool) -> tuple[str, str]:
     return (late["question"], "late") if late else (text, "")
 
 
-def _stands_alone(text: str, found: re.Match[str]) -> bool:
+def _stands_alone(text: str, match: re.Match[str]) -> bool:
     """Whether a question found late in a sentence is one: not "that's why I", not "details should I know"."""
-    return len(found["question"].split()) > 3 and not _GIVES_A_REASON.search(text[: found.start("question")])
+    return len(match["question"].split()) > 3 and not _GIVES_A_REASON.search(text[: match.start("question")])

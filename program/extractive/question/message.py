@@ -46,10 +46,10 @@ def read_message(text: str) -> Message:
 def sentences(text: str) -> list[str]:
     """Sentences of informal text: at . ? ! even without a blank behind, at blank lines, and at line ends that do not
     look like a wrapped line. Those without a word are left out; greetings are taken off."""
-    found = []
+    texts = []
     for paragraph in _unwrapped(_NUMBER.sub("\n\n", text)):
-        found += [_GREETING.sub("", s).strip() for s in _split(paragraph)]
-    return [s for s in found if re.search(r"\w", s)]
+        texts += [_GREETING.sub("", s).strip() for s in _split(paragraph)]
+    return [s for s in texts if re.search(r"\w", s)]
 
 
 def _without_labels(text: str) -> tuple[str, str]:
@@ -89,14 +89,14 @@ def _unwrapped(text: str) -> list[str]:
 
 
 def _split(paragraph: str) -> list[str]:
-    found, start = [], 0
+    parts, start = [], 0
     for end in _END.finditer(paragraph):
         before, after = paragraph[start : end.end()], paragraph[end.end() :]
         if end[0] == "." and after and _goes_on(before, after):
             continue
-        found.append(before)
+        parts.append(before)
         start = end.end()
-    return [*found, paragraph[start:]]
+    return [*parts, paragraph[start:]]
 
 
 def _goes_on(before: str, after: str) -> bool:

@@ -91,32 +91,32 @@ def subject_topic(message: Message) -> str:
 def diseases(message: Message) -> list[str]:
     """Diseases named as the patient's own, not denied and not a relative's, the subject line's first; spelled as the
     writer spelled them."""
-    found = [p for p in _phrases(message.subject, DISEASE) if not _negated(message.subject, p)]
+    phrases = [p for p in _phrases(message.subject, DISEASE) if not _negated(message.subject, p)]
     for sentence in message.sentences:
         for phrase in [*_phrases(sentence, DISEASE), *_names(sentence)]:
             if not _negated(sentence, phrase):
-                found.append(phrase)
-    return _distinct(found)
+                phrases.append(phrase)
+    return _distinct(phrases)
 
 
 def complaints(message: Message) -> list[str]:
     """Symptoms told in the message and not denied, in the writer's words."""
-    found = []
+    phrases = []
     for sentence in [message.subject, *message.sentences]:
-        found += [p for p in _phrases(sentence, COMPLAINT) if not _negated(sentence, p)]
-    return _distinct(found)
+        phrases += [p for p in _phrases(sentence, COMPLAINT) if not _negated(sentence, p)]
+    return _distinct(phrases)
 
 
 def conditions(message: Message, patient: Patient) -> list[str]:
     """Diseases, else complaints, that the first half of the message, or its subject line, says the patient has now."""
-    told = [message.subject] if not _CLAUSE.search(message.subject) else []
+    clauses = [message.subject] if not _CLAUSE.search(message.subject) else []
     for sentence in message.sentences[: (len(message.sentences) + 1) // 2]:
         if not sentence.rstrip().endswith("?"):
-            told += [c for c in re.split(r"[,;]|\bbut\b", sentence) if not _elsewhere(c, patient)]
+            clauses += [c for c in re.split(r"[,;]|\bbut\b", sentence) if not _elsewhere(c, patient)]
     for heads in (DISEASE, COMPLAINT):
-        found = [p for c in told for p in _phrases(c, heads) if not _negated(c, p)]
-        if found:
-            return _distinct(found)
+        phrases = [p for c in clauses for p in _phrases(c, heads) if not _negated(c, p)]
+        if phrases:
+            return _distinct(phrases)
     return []
 
 
@@ -128,7 +128,7 @@ def _elsewhere(clause: str, patient: Patient) -> bool:
 
 def _phrases(sentence: str, heads: str) -> list[str]:
     """Head nouns with the words before them that belong to the name."""
-    found = []
+    phrases = []
     for head in re.finditer(rf"(?<![\w'/-])(?:\w+-)*{heads}(?!\w|'\w)", sentence, re.IGNORECASE):
         if head[0].lower() in NO_DISEASE or re.match(
             r"\s+(?:of my|in my family|test|screening)\b", sentence[head.end() :]
@@ -156,17 +156,17 @@ def _phrases(sentence: str, heads: str) -> list[str]:
             "attack",
             "deficiency",
         ):
-            found.append(_calm(phrase) if _is_shouted(sentence) else phrase)
-    return found
+            phrases.append(_calm(phrase) if _is_shouted(sentence) else phrase)
+    return phrases
 
 
 def _names(sentence: str) -> list[str]:
     """What a diagnosis or a suffering is said to be of, by its capitals or up to the next everyday word."""
-    found = [] if _is_shouted(sentence) else [_to_stop(m["name"].split()) for m in _NAMED.finditer(sentence)]
-    found += [_to_stop(m["name"].split()) for m in _SUFFERED.finditer(sentence)]
+    names = [] if _is_shouted(sentence) else [_to_stop(m["name"].split()) for m in _NAMED.finditer(sentence)]
+    names += [_to_stop(m["name"].split()) for m in _SUFFERED.finditer(sentence)]
     if (short := _HAS.match(sentence)) and _to_stop(short["name"].split()) == short["name"]:
-        found.append(short["name"])
-    return [n for n in found if len(n) > 2 and n.lower().split()[0] not in EVERYDAY]
+        names.append(short["name"])
+    return [n for n in names if len(n) > 2 and n.lower().split()[0] not in EVERYDAY]
 
 
 def _to_stop(words: list[str]) -> str:

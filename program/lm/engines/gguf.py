@@ -23,12 +23,12 @@ CONTEXT = 16384
 REPLY = 4096
 
 
-def backend(asked: LMSettings) -> Backend:
+def backend(settings: LMSettings) -> Backend:
     """The engine for the model file named, with `context` tokens and `threads`; it is loaded at the first call."""
-    path, context = Path(asked.name.removeprefix("gguf:")), asked.context or CONTEXT
+    path, context = Path(settings.name.removeprefix("gguf:")), settings.context or CONTEXT
     try:
         with path.open("rb") as file:
-            magic, size, written = file.read(4), path.stat().st_size, path.stat().st_mtime_ns
+            magic, size, mtime = file.read(4), path.stat().st_size, path.stat().st_mtime_ns
     except OSError as exc:
         raise LMConfigError(f"gguf:{path}: cannot be read ({exc.strerror}); give the path of a .gguf file") from None
     if magic != b"GGUF":
@@ -38,9 +38,9 @@ def backend(asked: LMSettings) -> Backend:
     except ImportError:
         raise LMConfigError("gguf: needs xllamacpp; pip install '.[gguf]' in the clone") from None
     return in_process(
-        GgufEngine(path, context, asked.threads),
+        GgufEngine(path, context, settings.threads),
         reasoning=True,
-        settings={"context": str(context), "file": f"{size}-{written}"},
+        settings={"context": str(context), "file": f"{size}-{mtime}"},
     )
 
 
@@ -100,20 +100,20 @@ class GgufEngine:
 
 
 def _body(request: lm15.Request) -> dict[str, Any]:
-    asked = request.config
+    config = request.config
     body: dict[str, Any] = {
         "messages": [{"role": role, "content": text} for role, text in prompt_parts(request)],
-        "max_tokens": asked.max_tokens or REPLY,
-        "temperature": asked.temperature,
-        "top_p": asked.top_p,
-        "seed": asked.seed,
+        "max_tokens": config.max_tokens or REPLY,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "seed": config.seed,
     }
-    if asked.response_format:
-        schema = asked.response_format.get("schema")
+    if config.response_format:
+        schema = config.response_format.get("schema")
         body["response_format"] = {"type": "json_object", "schema": schema} if schema else {"type": "json_object"}
-    if asked.reasoning is not None:
+    if config.reasoning is not None:
         # Chat templates know on and off; levels are beyond most of them.
-        body["chat_template_kwargs"] = {"enable_thinking": asked.reasoning.effort != "off"}
+        body["chat_template_kwargs"] = {"enable_thinking": config.reasoning.effort != "off"}
     return {key: value for key, value in body.items() if value is not None}
 
 

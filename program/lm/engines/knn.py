@@ -31,7 +31,7 @@ DEFAULT_LIMIT = 75  # words, where neither the prompt nor a demo says
 Lines = list[tuple[str, str]]  # (id, text)
 
 
-def backend(asked: LMSettings) -> Backend:
+def backend(settings: LMSettings) -> Backend:
     """The engine; it has no settings."""
     return in_process(KnnEngine())
 
@@ -83,31 +83,31 @@ class Fitted:
 
 def answer(prompt: Prompt) -> dict[str, Any]:
     """A value for every output field of the prompt."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     names = [name for name, _ in prompt.inputs]
     demos = tuple(demo for demo in prompt.demos if [name for name, _ in demo.inputs] == names)
     for name, schema in prompt.outputs.items():
         output = _output(name, schema, prompt.lists or _lists(prompt.inputs))
         if output.kind == "scores":
-            found[name] = _scores(output, demos, prompt.inputs)
+            values[name] = _scores(output, demos, prompt.inputs)
         elif output.kind == "links":
-            found[name] = _links(output, demos, prompt.inputs)
+            values[name] = _links(output, demos, prompt.inputs)
         elif output.kind == "other":
-            found[name] = _empty(schema)
+            values[name] = _empty(schema)
         else:
             sentences = _extract(output, demos, prompt)
-            found[name] = sentences if output.kind == "sentences" else " ".join(sentences)
-    return found
+            values[name] = sentences if output.kind == "sentences" else " ".join(sentences)
+    return values
 
 
 def _output(name: str, schema: dict[str, Any], lists: tuple[str, ...]) -> Output:
     """The kind of an output field, by its JSON schema and the sentence lists that there are to answer about."""
     entry = schema.get("items") or {}
-    keys = {told.get("type"): key for key, told in entry.get("properties", {}).items()}
+    keys = {field.get("type"): key for key, field in entry.get("properties", {}).items()}
     if keys.keys() == {"string", "integer"} and lists:
-        told = entry["properties"][keys["integer"]]
-        low = int(told.get("minimum", 1))
-        return Output(name, "scores", lists, keys["string"], keys["integer"], low, int(told.get("maximum", low + 4)))
+        field = entry["properties"][keys["integer"]]
+        low = int(field.get("minimum", 1))
+        return Output(name, "scores", lists, keys["string"], keys["integer"], low, int(field.get("maximum", low + 4)))
     if keys.keys() == {"string", "array"} and len(lists) > 1:
         return Output(name, "links", lists, keys["string"], keys["array"])
     if schema.get("type") == "array" and entry.get("type") == "string":
@@ -135,8 +135,8 @@ def _scores(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> lis
     else:
         # Scores that no demo gives have their cuts evenly between those of the scores that demos give.
         least = int(fitted.neighbours.labels.min())
-        known = {float(least): float(fitted.neighbours.held_out.min()), **fitted.cuts}
-        cuts = np.interp(np.arange(least + 1, int(max(known)) + 1), list(known), list(known.values()))
+        anchors = {float(least): float(fitted.neighbours.held_out.min()), **fitted.cuts}
+        cuts = np.interp(np.arange(least + 1, int(max(anchors)) + 1), list(anchors), list(anchors.values()))
         means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
         scores = np.clip(least + (means[:, None] >= cuts).sum(axis=1), output.low, output.high).tolist()
     return [{output.id_key: i, output.value_key: score} for (i, _), score in zip(lines, scores, strict=True)]
@@ -169,8 +169,8 @@ def _extract(output: Output, demos: tuple[ShownDemo, ...], prompt: Prompt) -> li
     limit, ending = prompt.limit or DEFAULT_LIMIT, ""
     fitted = _fit(demos, output)
     if fitted is None:
-        asked = words(contexts[0] if contexts else "")
-        liking = [len(words(text) & asked) + 0.5 * ("?" in text) for text in texts]
+        question = words(contexts[0] if contexts else "")
+        liking = [len(words(text) & question) + 0.5 * ("?" in text) for text in texts]
     else:
         liking = fitted.neighbours.predict(_points(output, prompt.inputs, fitted.rarity)).tolist()
         nearest = _text(max(demos, key=lambda demo: _alike(_joined(demo.inputs), _joined(prompt.inputs))), output)
@@ -184,11 +184,11 @@ def _extract(output: Output, demos: tuple[ShownDemo, ...], prompt: Prompt) -> li
 def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[str]:
     """The best-liked texts of at most `limit` words in all, in their own order; the best one cut if none fits."""
     ranked = sorted(range(len(texts)), key=lambda i: -liking[i])
-    kept: list[int] = []
+    picks: list[int] = []
     for i in ranked:
-        if sum(len(texts[j].split()) for j in [*kept, i]) <= limit:
-            kept.append(i)
-    return [texts[i] for i in sorted(kept)] or [" ".join(texts[ranked[0]].split()[:limit])]
+        if sum(len(texts[j].split()) for j in [*picks, i]) <= limit:
+            picks.append(i)
+    return [texts[i] for i in sorted(picks)] or [" ".join(texts[ranked[0]].split()[:limit])]
 
 
 @lru_cache(maxsize=64)  # one program's demos come with every case
@@ -215,15 +215,15 @@ def _labels(demo: ShownDemo, output: Output) -> list[float] | None:
     if output.kind in ("sentences", "text"):
         text = _text(demo, output)
         return [_alike(line, text) for _, line in _source(demo.inputs, output.lists)[0]] if text else None
-    given = demo.output(output.name)
-    if not isinstance(given, list):
+    value = demo.output(output.name)
+    if not isinstance(value, list):
         return None
     try:
-        told = {str(entry[output.id_key]): entry[output.value_key] for entry in given}
+        by_id = {str(entry[output.id_key]): entry[output.value_key] for entry in value}
         if output.kind == "scores":
-            return [float(told.get(i, output.low)) for i, _ in _source(demo.inputs, output.lists)[0]]
+            return [float(by_id.get(i, output.low)) for i, _ in _source(demo.inputs, output.lists)[0]]
         left, right, _ = _two_sources(demo.inputs, output.lists)
-        return [float(j in map(str, told.get(i, ()))) for i, _ in left for j, _ in right]
+        return [float(j in map(str, by_id.get(i, ()))) for i, _ in left for j, _ in right]
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -266,8 +266,8 @@ def _two_sources(inputs: Inputs, lists: tuple[str, ...]) -> tuple[Lines, Lines, 
 
 def _text(demo: ShownDemo, output: Output) -> str:
     """A text output of a demo; "" where it has none."""
-    given = demo.output(output.name)
-    return " ".join(map(str, given)) if isinstance(given, list) else given if isinstance(given, str) else ""
+    value = demo.output(output.name)
+    return " ".join(map(str, value)) if isinstance(value, list) else value if isinstance(value, str) else ""
 
 
 def _joined(inputs: Inputs) -> str:

@@ -22,8 +22,7 @@ TINY = 1e-9
 
 def words(text: str) -> Bag:
     """Lower-case words of three letters and more, cut to six (a crude stem), and numbers."""
-    found = re.findall(r"[a-z]{3,}|\d+(?:\.\d+)?", text.lower())
-    return frozenset(w[:6] for w in found)
+    return frozenset(w[:6] for w in re.findall(r"[a-z]{3,}|\d+(?:\.\d+)?", text.lower()))
 
 
 def letters(text: str) -> Bag:
@@ -43,17 +42,17 @@ class Rarity:
         bags = [words(text) for text in texts]
         counts = Counter(word for bag in bags for word in bag)
         self._most = math.log(2 * (len(bags) + 1))
-        self._known = {word: math.log((len(bags) + 1) / (n + 0.5)) for word, n in counts.items()}
+        self._weights = {word: math.log((len(bags) + 1) / (n + 0.5)) for word, n in counts.items()}
 
     def shared(self, a: Sequence[Bag], b: Sequence[Bag]) -> Array:
         """Weight of the words that each of `a` shares with each of `b`: (len(a), len(b))."""
         index = {word: i for i, word in enumerate(sorted(frozenset().union(*a) & frozenset().union(*b)))}
-        weights = np.array([self._known.get(word, self._most) for word in index])
+        weights = np.array([self._weights.get(word, self._most) for word in index])
         return (_incidence(a, index) * weights) @ _incidence(b, index).T
 
     def total(self, bags: Sequence[Bag]) -> Array:
         """Weight of all words of each bag, never 0."""
-        return np.array([sum(self._known.get(word, self._most) for word in bag) for bag in bags]) + TINY
+        return np.array([sum(self._weights.get(word, self._most) for word in bag) for bag in bags]) + TINY
 
 
 def _incidence(bags: Sequence[Bag], index: Mapping[str, int]) -> Array:
@@ -134,10 +133,10 @@ def _blocks(lines: Sequence[str]) -> list[int]:
 
 def _beside(values: Array) -> Array:
     """Sum of the value before and the value after, along the first axis."""
-    found = np.zeros_like(values)
-    found[1:] += values[:-1]
-    found[:-1] += values[1:]
-    return found
+    sums = np.zeros_like(values)
+    sums[1:] += values[:-1]
+    sums[:-1] += values[1:]
+    return sums
 
 
 def _scaled(values: Array) -> Array:

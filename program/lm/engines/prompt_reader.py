@@ -30,10 +30,10 @@ class ShownDemo:
     def output(self, name: str) -> Any:
         """The value of one output field, or None where the demo lacks it."""
         try:
-            found = json.loads(self.reply)
+            values = json.loads(self.reply)
         except ValueError:
             return None
-        return found.get(name) if isinstance(found, dict) else None
+        return values.get(name) if isinstance(values, dict) else None
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ def read_prompt(parts: Sequence[tuple[str, str]], response_format: Mapping[str, 
     system = "\n\n".join(text for role, text in parts if role == "system")
     turns = [(role, text) for role, text in parts if role != "system"]
     pairs = pairwise(turns)
-    demos = tuple(ShownDemo(_fields(a), b) for (asked, a), (told, b) in pairs if (asked, told) == ("user", "assistant"))
+    demos = tuple(
+        ShownDemo(_fields(a), b) for (first, a), (second, b) in pairs if (first, second) == ("user", "assistant")
+    )
     schema = (response_format or {}).get("schema") or {}
     outputs = {name: _resolved(field, schema) for name, field in schema.get("properties", {}).items()}
     limit = LIMIT.search(system)
@@ -78,8 +80,8 @@ def _described_outputs(system: str) -> dict[str, dict[str, Any]]:
     _, _, rest = system.partition("Outputs will be a JSON object with the following fields.")
     try:
         described, _ = json.JSONDecoder().raw_decode(rest.strip())
-        fields = {name: str(told).partition("JSON schema: ")[2] for name, told in described.items()}
-        schemas = {name: json.loads(told) if told else {"type": "string"} for name, told in fields.items()}
+        fields = {name: str(text).partition("JSON schema: ")[2] for name, text in described.items()}
+        schemas = {name: json.loads(text) if text else {"type": "string"} for name, text in fields.items()}
     except (ValueError, AttributeError):
         return {}
     return {name: _resolved(schema, schema) for name, schema in schemas.items()}

@@ -36,15 +36,15 @@ class Recorder:
     def append(self, request: lm15.Request, response: lm15.Response) -> None:
         """Write one pair, booked on the caller's case and stage. Raises lm15.ConfigurationError, which stops a run."""
         case, stage = where.get()
-        asked, usage = request.config, response.usage
+        config, usage = request.config, response.usage
         line = {
             "case": case,
             "stage": stage,
             "request": {
                 "messages": prompt_parts(request),
-                "temperature": asked.temperature,
-                "max_tokens": asked.max_tokens,
-                "seed": asked.seed,
+                "temperature": config.temperature,
+                "max_tokens": config.max_tokens,
+                "seed": config.seed,
             },
             "reply": response.message.text,
             "model": response.model,
@@ -61,9 +61,9 @@ class Recorder:
             file.write(line)
 
 
-def backend(asked: LMSettings) -> Backend:
+def backend(settings: LMSettings) -> Backend:
     """The engine that answers from the recording named."""
-    path = Path(asked.name.removeprefix("replay:"))
+    path = Path(settings.name.removeprefix("replay:"))
     engine = ReplayEngine(path)
     # In the key of the cache, where another file may have had the same name.
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
@@ -82,7 +82,7 @@ class ReplayEngine:
         self._path = path
         self._lock = threading.Lock()
         self._replies: dict[Parts, list[dict[str, Any]]] = {}
-        self._asked: dict[Parts, int] = {}
+        self._turns: dict[Parts, int] = {}
         self._prompts: dict[tuple[str | None, str | None], list[Parts]] = {}
         for number, line in enumerate(_lines(path), 1):
             self._read(number, line)
@@ -94,33 +94,33 @@ class ReplayEngine:
             replies = self._replies.get(parts)
             if replies is None:
                 raise lm15.ConfigurationError(self._difference(parts))
-            turn = self._asked.get(parts, 0)
-            self._asked[parts] = turn + 1
-        told = replies[min(turn, len(replies) - 1)]
-        given, made, thought, cached = told["usage"]
+            turn = self._turns.get(parts, 0)
+            self._turns[parts] = turn + 1
+        entry = replies[min(turn, len(replies) - 1)]
+        tokens_in, tokens_out, thinking, cached = entry["usage"]
         return lm15.Response(
             id=None,
-            model=told["model"],
-            message=lm15.Message.assistant([lm15.TextPart(told["reply"])]),
+            model=entry["model"],
+            message=lm15.Message.assistant([lm15.TextPart(entry["reply"])]),
             finish_reason="stop",
             usage=lm15.Usage(
-                input_tokens=given, output_tokens=made, reasoning_tokens=thought, cache_read_tokens=cached
+                input_tokens=tokens_in, output_tokens=tokens_out, reasoning_tokens=thinking, cache_read_tokens=cached
             ),
         )
 
     def _read(self, number: int, line: str) -> None:
         try:
-            told = json.loads(line)
-            parts: Parts = tuple((str(role), str(text)) for role, text in told["request"]["messages"])
-            _, _, _, _ = told["usage"]
-            if not isinstance(told["reply"], str) or not isinstance(told["model"], str):
+            entry = json.loads(line)
+            parts: Parts = tuple((str(role), str(text)) for role, text in entry["request"]["messages"])
+            _, _, _, _ = entry["usage"]
+            if not isinstance(entry["reply"], str) or not isinstance(entry["model"], str):
                 raise TypeError
-            place = (told["case"], told["stage"])
+            place = (entry["case"], entry["stage"])
         except (ValueError, KeyError, TypeError):
             raise LMConfigError(
                 f"replay:{self._path}: line {number} is no line of a recording; make one with --record"
             ) from None
-        self._replies.setdefault(parts, []).append(told)
+        self._replies.setdefault(parts, []).append(entry)
         self._prompts.setdefault(place, []).append(parts)
 
     def _difference(self, parts: Parts) -> str:

@@ -54,7 +54,7 @@ class Mark(_Action):
     value: Relevance | None
 
     def on(self, labels: Labels) -> Labels:
-        _known(self.sentence, labels.marks, "note sentence")
+        _check_id(self.sentence, labels.marks, "note sentence")
         return _with(labels, marks={**labels.marks, self.sentence: self.value})
 
 
@@ -161,7 +161,7 @@ class LinkTo(_Action):
 
     def on(self, labels: Labels) -> Labels:
         line = _line(labels, self.answer)
-        _known(self.sentence, labels.marks, "note sentence")
+        _check_id(self.sentence, labels.marks, "note sentence")
         links = {*line.links, self.sentence} if self.value else {*line.links} - {self.sentence}
         return _replaced(labels, line, [_copy(line, links=_in_order(labels, links))])
 
@@ -178,7 +178,7 @@ class TakeAnswer(_Action):
             if unwritable(line.text):
                 raise Refused("The text holds a control character, which the official form cannot hold.")
             for sentence in line.links:
-                _known(sentence, labels.marks, "note sentence")
+                _check_id(sentence, labels.marks, "note sentence")
         if len({line.id for line in self.lines}) < len(self.lines):
             raise Refused("Two answer sentences have one id.")
         return _with(labels, answer=self.lines, not_answered=self.not_answered)
@@ -225,8 +225,8 @@ class Finish(_Action):
     value: bool = True
 
     def on(self, labels: Labels) -> Labels:
-        if self.value and (found := faults(labels)):
-            raise Refused(" ".join(found))
+        if self.value and (reasons := faults(labels)):
+            raise Refused(" ".join(reasons))
         return labels.model_copy(update={"finished": self.value})
 
 
@@ -261,7 +261,7 @@ def _copy(line: AnswerLine, **changed: object) -> AnswerLine:
 
 
 def _line(labels: Labels, answer_id: str) -> AnswerLine:
-    _known(answer_id, {line.id for line in labels.answer}, "answer sentence")
+    _check_id(answer_id, {line.id for line in labels.answer}, "answer sentence")
     return next(line for line in labels.answer if line.id == answer_id)
 
 
@@ -280,6 +280,6 @@ def _in_order(labels: Labels, ids: set[str]) -> tuple[str, ...]:
     return tuple(i for i in labels.marks if i in ids)
 
 
-def _known(wanted: str, ids: Iterable[str], what: str) -> None:
+def _check_id(wanted: str, ids: Iterable[str], what: str) -> None:
     if wanted not in ids:
         raise Refused(f"There is no {what} {wanted[:20]} in this case any more.")

@@ -50,32 +50,32 @@ def agreement(first: str, second: str, reviews: Mapping[str, Reviews]) -> Agreem
         kappa_essential=_kappa(essential),
         evidence_f1=_f1([(set(a.essential), set(b.essential)) for a, b in pairs]),
         links_f1=_f1([_links(a, b) for a, b in pairs]),
-        differences={i: found for i, found in differences.items() if found},
+        differences={i: where for i, where in differences.items() if where},
     )
 
 
 def agreements(reviews: Mapping[str, Reviews]) -> list[Agreement]:
     """Every two reviewers who have finished a case in common."""
-    made = [agreement(a, b, reviews) for a, b in combinations(reviews, 2)]
-    return [found for found in made if found.cases]
+    pairs = [agreement(a, b, reviews) for a, b in combinations(reviews, 2)]
+    return [pair for pair in pairs if pair.cases]
 
 
 def differing(first: Labels, second: Labels) -> list[str]:
     """Where two readings of a case differ, in words; ids only, no text."""
-    found = []
+    differences = []
     for sentence, mark in first.marks.items():
         if (other := second.marks[sentence]) is not mark:
-            found.append(f"sentence {sentence}: {mark or 'no mark'} or {other or 'no mark'}")
+            differences.append(f"sentence {sentence}: {mark or 'no mark'} or {other or 'no mark'}")
     if first.question.strip() != second.question.strip():
-        found.append("the question")
+        differences.append("the question")
     if first.not_answered != second.not_answered:
-        found.append("whether the note answers")
+        differences.append("whether the note answers")
     elif [a.text.strip() for a in first.lines] != [a.text.strip() for a in second.lines]:
-        found.append("the answer's words")
+        differences.append("the answer's words")
     mine, theirs = _links(first, second)
     if only := sorted(mine ^ theirs, key=str):
-        found.append("links " + ", ".join(f"{answer} to {note}" for answer, note in only))
-    return found
+        differences.append("links " + ", ".join(f"{answer} to {note}" for answer, note in only))
+    return differences
 
 
 def disputed(reviews: Mapping[str, Reviews]) -> dict[str, dict[str, Labels]]:
@@ -84,29 +84,29 @@ def disputed(reviews: Mapping[str, Reviews]) -> dict[str, dict[str, Labels]]:
     for name, finished in reviews.items():
         for case_id, review in finished.items():
             readings.setdefault(case_id, {})[name] = review.labels
-    return {i: said for i, said in readings.items() if not _all_the_same(list(said.values()))}
+    return {i: by_name for i, by_name in readings.items() if not _all_the_same(list(by_name.values()))}
 
 
 def agreed(readings: Mapping[str, Labels]) -> Labels:
     """Where an adjudication starts: what all say alike; nothing where they differ. Remarks are put together."""
-    said = list(readings.values())
-    first = said[0]
+    labels = list(readings.values())
+    first = labels[0]
 
     def common(values: Sequence[object]) -> bool:
         return all(v == values[0] for v in values)
 
     return Labels(
-        question=first.question if common([r.question for r in said]) else "",
-        marks={i: mark if common([r.marks[i] for r in said]) else None for i, mark in first.marks.items()},
-        answer=first.answer if common([r.answer for r in said]) else (),
-        not_answered=first.not_answered and common([r.not_answered for r in said]),
-        harm=first.harm if common([r.harm for r in said]) else None,
+        question=first.question if common([r.question for r in labels]) else "",
+        marks={i: mark if common([r.marks[i] for r in labels]) else None for i, mark in first.marks.items()},
+        answer=first.answer if common([r.answer for r in labels]) else (),
+        not_answered=first.not_answered and common([r.not_answered for r in labels]),
+        harm=first.harm if common([r.harm for r in labels]) else None,
         remark="\n".join(f"{name}: {r.remark.strip()}" for name, r in readings.items() if r.remark.strip()),
     )
 
 
-def _all_the_same(said: Sequence[Labels]) -> bool:
-    return all(said[0].same_reading(other) for other in said[1:])
+def _all_the_same(labels: Sequence[Labels]) -> bool:
+    return all(labels[0].same_reading(other) for other in labels[1:])
 
 
 def _kappa(pairs: Sequence[tuple[object, object]]) -> float | None:
@@ -182,8 +182,8 @@ def _against(reviews: Sequence[CaseReview], seen: bool) -> Against:
     for review in reviews:
         # A blind reading ends where the program's was shown.
         own = review.blind_reading or review.labels
-        said = review.opened.said.marks if review.opened.said else {}
-        pairs += [(own.marks[i], mark) for i, mark in said.items() if mark is not None]
+        marks = review.opened.said.marks if review.opened.said else {}
+        pairs += [(own.marks[i], mark) for i, mark in marks.items() if mark is not None]
     same = sum(a is b for a, b in pairs) / len(pairs) if pairs else None
     seconds = median(r.seconds for r in reviews) if reviews else None
     return Against(seen, len(reviews), len(pairs), same, _kappa(pairs), seconds)

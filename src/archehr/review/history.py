@@ -120,16 +120,16 @@ class CaseReview:
 
     def _reveal(self) -> None:
         """No undo leads back to before: what was seen was seen."""
-        said = self.opened.said
-        if not self.hidden or said is None:
+        program = self.opened.said
+        if not self.hidden or program is None:
             raise Refused("Nothing is hidden here.")
         if None in self.labels.marks.values():
             raise Refused("Mark every note sentence first: the marks you make now are your own reading.")
         mine = self.blind_reading = self.labels
-        shown: dict[str, object] = {"question": mine.question or said.question}
+        update: dict[str, object] = {"question": mine.question or program.question}
         if not mine.answer:
-            shown |= {"answer": said.answer, "not_answered": mine.not_answered or said.not_answered}
-        self.states, self.place, self._typed_in = [mine.model_copy(update=shown)], 0, None
+            update |= {"answer": program.answer, "not_answered": mine.not_answered or program.not_answered}
+        self.states, self.place, self._typed_in = [mine.model_copy(update=update)], 0, None
 
     def _change(self, change: Change) -> None:
         new = change.on(self.labels)

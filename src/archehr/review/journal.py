@@ -43,8 +43,8 @@ def journal_path(folder: Path, reviewer: str) -> Path:
 
 def reviewers(folder: Path) -> list[str]:
     """Who has a journal for what is in `folder`."""
-    found = (path.stem for path in (folder / FOLDER).glob("*.jsonl"))
-    return sorted(name for name in found if name != ADJUDICATED)
+    names = (path.stem for path in (folder / FOLDER).glob("*.jsonl"))
+    return sorted(name for name in names if name != ADJUDICATED)
 
 
 class Journal:

@@ -34,7 +34,7 @@ HEADERS = {
 }
 
 
-class Asked(BaseModel):
+class Turn(BaseModel):
     """The body of a post: actions on a case, made one after the other on the `version` that the reviewer saw."""
 
     model_config = ConfigDict(extra="forbid")
@@ -77,10 +77,10 @@ def make_app(session: Session, port: int, token: str, seen: Callable[[], None] =
         if len(body) > LARGEST_BODY:
             return _error(413, "This is too long.")
         try:
-            asked = Asked.model_validate_json(body)
+            turn = Turn.model_validate_json(body)
         except ValidationError as error:
             return _error(422, error.errors(include_input=False, include_url=False)[0]["msg"])
-        return await run_in_threadpool(_acted, session, asked)
+        return await run_in_threadpool(_acted, session, turn)
 
     app = Starlette(
         routes=[
@@ -94,9 +94,9 @@ def make_app(session: Session, port: int, token: str, seen: Callable[[], None] =
     return Guard(app, port, token, seen)
 
 
-def _acted(session: Session, asked: Asked) -> Response:
+def _acted(session: Session, turn: Turn) -> Response:
     try:
-        state, refused = session.act(asked.case, asked.version, asked.steps, asked.seconds)
+        state, refused = session.act(turn.case, turn.version, turn.steps, turn.seconds)
     except Stale:
         return _error(409, "This case was changed in another window.")
     except KeyError:

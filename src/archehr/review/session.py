@@ -72,7 +72,7 @@ class Session:
             "sentences": [{"id": s.id, "text": s.text, "paragraph": s.paragraph_id} for s in case.sentences],
             "blind": review.opened.blind,
             "program": None if review.hidden else self._program(case_id, review.opened.said),
-            "readings": {name: said.model_dump(mode="json") for name, said in self.readings.get(case_id, {}).items()},
+            "readings": {name: its.model_dump(mode="json") for name, its in self.readings.get(case_id, {}).items()},
             "state": self._state(case_id, review),
         }
 
@@ -112,20 +112,20 @@ class Session:
 
     def _review(self, case_id: str) -> CaseReview:
         """The review in the journal, or a new one that is in it with its first action."""
-        if (known := self.journal.reviews.get(case_id)) is not None:
-            return known
+        if (review := self.journal.reviews.get(case_id)) is not None:
+            return review
         blind = case_id in self.blind
         start = self.agreed[case_id] if self.readings else self.subject.start(case_id, blind=blind)
-        said = self.subject.said(case_id)
-        return CaseReview(Open(text=case_sha256([self.subject.cases[case_id]])[0], start=start, said=said, blind=blind))
+        text = case_sha256([self.subject.cases[case_id]])[0]
+        return CaseReview(Open(text=text, start=start, said=self.subject.program_labels(case_id), blind=blind))
 
-    def _program(self, case_id: str, said: Labels | None) -> dict[str, Any] | None:
+    def _program(self, case_id: str, labels: Labels | None) -> dict[str, Any] | None:
         record = self.subject.records.get(case_id)
-        if record is None or said is None:
+        if record is None or labels is None:
             return None
         return {
             "question": record.question,
-            "said": said.model_dump(mode="json"),
+            "said": labels.model_dump(mode="json"),
             "scores": {s.id: s.score for s in record.scores or ()},
             "notices": record.notices,
             "reasons": doubt(record, self.subject.cut).reasons,

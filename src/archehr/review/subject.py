@@ -27,7 +27,7 @@ class Subject:
     records: Mapping[str, CaseRecord]
     cut: int = NO_CUT
 
-    def said(self, case_id: str) -> Labels | None:
+    def program_labels(self, case_id: str) -> Labels | None:
         """What the program said of a case, as labels; None without a run."""
         record = self.records.get(case_id)
         return said_beforehand(self.cases[case_id], record, self.cut) if record else None

@@ -29,9 +29,9 @@ def print_comparison(comparison: Comparison) -> None:
         scores.add_row(escape(row_name(row, " (!)")), *(_cell(row, n) for n in SUBTASKS))
         scores.add_row()
     console.print(scores)
-    if found := component_rows(comparison):
+    if components := component_rows(comparison):
         parts = Table("component", *(escape(row.label) for row in comparison.rows), box=None, pad_edge=False)
-        for name, cells in found:
+        for name, cells in components:
             parts.add_row(escape(name), *(lines[0] for lines in cells))  # the differences stand in the files
         console.print(parts)
         console.print()
@@ -43,8 +43,8 @@ def print_comparison(comparison: Comparison) -> None:
     console.print(took)
     console.print()
     for name, values in comparison.setup.items():
-        told = ", ".join(f"{row.label} {value}" for row, value in zip(comparison.rows, values, strict=True))
-        console.print(escape(f"{name.removeprefix('settings.')}: {told}"))
+        text = ", ".join(f"{row.label} {value}" for row, value in zip(comparison.rows, values, strict=True))
+        console.print(escape(f"{name.removeprefix('settings.')}: {text}"))
     for note in comparison.notes:
         console.print(escape(note), style="bold" if note in comparison.warnings else None)
 

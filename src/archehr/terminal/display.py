@@ -46,7 +46,7 @@ class RunDisplay:
             speed_estimate_period=1800,  # seconds: a case may take minutes
         )
         self._task = self._progress.add_task(what, total=total, took="")
-        self._failed, self._cost, self._asked = 0, 0.0, False
+        self._failed, self._cost, self._asks_lm = 0, 0.0, False
 
     def __enter__(self) -> RunDisplay:
         self._progress.start()
@@ -62,13 +62,13 @@ class RunDisplay:
     def case_done(self, record: CaseRecord) -> None:
         self._failed += any(n["kind"] == "lm_failed" for n in record.notices)
         cost = record.usage.get("cost", 0.0)
-        self._asked = self._asked or bool(record.usage)
+        self._asks_lm = self._asks_lm or bool(record.usage)
         self._cost = nan if cost is None else self._cost + cost
         self._progress.update(self._task, advance=1, took=self._took())
 
     def _took(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        cost = "" if not self._asked else ", cost unknown" if isnan(self._cost) else f", ${self._cost:.4f}"
+        cost = "" if not self._asks_lm else ", cost unknown" if isnan(self._cost) else f", ${self._cost:.4f}"
         return failed + cost
 
 
@@ -110,8 +110,8 @@ def print_run(result: RunResult, *, as_json: bool) -> None:
     """The closing table (or run.json and the file names as JSON) on stdout."""
     if as_json:
         files = {str(n): str(p) for n, p in result.files.items()}
-        made = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
-        sys.stdout.writelines(json_pieces({**result.manifest.as_json(), **made}))
+        outcome = {"files": files, "scores": result.scores, "resumed_cases": result.resumed}
+        sys.stdout.writelines(json_pieces({**result.manifest.as_json(), **outcome}))
         print()
         return
     print_columns(_rows(result))
@@ -165,9 +165,9 @@ def fallbacks_in_words(result: RunResult) -> str | None:
     lost = _unreached(result)
     remedy = "the same command answers them again" if lost else "mend it, add --fresh" if result.folder else "mend it"
     if (why := result.why_lm_never_answered()) is not None:
-        kind, _, said = why.partition(": ")
-        said = f": {said}" if said else ""
-        return f"no LM call succeeded ({kind}){said}; all answers are fallbacks, not the LM's; {remedy}"
+        kind, _, reason = why.partition(": ")
+        reason = f": {reason}" if reason else ""
+        return f"no LM call succeeded ({kind}){reason}; all answers are fallbacks, not the LM's; {remedy}"
     return f"answered without the LM, which could not be reached: {lost}; {remedy}" if lost else None
 
 
@@ -189,11 +189,11 @@ def usage_in_words(usage: Mapping[str, Any]) -> str:
 
 def _main_score(subtask: int, scores: dict[str, Any]) -> str:
     """The one number of a subtask that the leaderboard ranks by, or the mean of what could be computed."""
-    found = scores[f"subtask_{subtask}"]
-    name = headline(subtask, found["intervals"])
-    value, low, high = (found["intervals"][name][k] for k in ("value", "low", "high"))
-    shown = f"{value:.1f} ({low:.1f} to {high:.1f})"
-    return f"{shown}, mean of {', '.join(found['mean_of'])} only" if name == MEAN else f"{name} {shown}"
+    result = scores[f"subtask_{subtask}"]
+    name = headline(subtask, result["intervals"])
+    value, low, high = (result["intervals"][name][k] for k in ("value", "low", "high"))
+    text = f"{value:.1f} ({low:.1f} to {high:.1f})"
+    return f"{text}, mean of {', '.join(result['mean_of'])} only" if name == MEAN else f"{name} {text}"
 
 
 def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:
@@ -211,11 +211,11 @@ def print_answer(case: Case, record: CaseRecord, *, as_json: bool) -> None:
         _print_wrapped(sentence if record.declined else f"{sentence} [{ids}]")
         if verdict := verdicts.get(str(number)):
             _print_wrapped(f"  {verdict.verdict}{f': {verdict.reason}' if verdict.reason else ''}")
-    shown = {i for ids in cited.values() for i in ids}
-    if shown:
+    cited_ids = {i for ids in cited.values() for i in ids}
+    if cited_ids:
         print()
     for s in case.sentences:
-        if s.id in shown:
+        if s.id in cited_ids:
             _print_wrapped(f"[{s.id}] {' '.join(s.text.split())}")
     for notice in record.notices:
         _print_wrapped(f"notice: {notice['stage']}: {notice['kind']} {notice['detail']}", sys.stderr)
@@ -233,8 +233,8 @@ def _print_wrapped(line: str, stream: TextIO | None = None) -> None:
 def print_scores(results: Mapping[int, ScoreResult], *, as_json: bool) -> None:
     """The score table of each subtask (or the official keys, intervals and what is missing as JSON) on stdout."""
     if as_json:
-        found = {f"subtask_{n}": result.as_json() for n, result in results.items()}
-        sys.stdout.writelines(json_pieces(found if len(found) > 1 else next(iter(found.values()))))
+        by_subtask = {f"subtask_{n}": result.as_json() for n, result in results.items()}
+        sys.stdout.writelines(json_pieces(by_subtask if len(by_subtask) > 1 else next(iter(by_subtask.values()))))
         print()
         return
     for number, result in results.items():

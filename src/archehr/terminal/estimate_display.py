@@ -23,23 +23,23 @@ NOT_IN_IT = (
 HEAD = ("stage", "LM", "calls", "tokens in", "shared", "tokens out", "dollars")
 
 
-def print_estimate(found: Stages, cases: int, done: int, *, as_json: bool) -> None:
+def print_estimate(stages: Stages, cases: int, done: int, *, as_json: bool) -> None:
     """Of a run, as a table (or JSON) on stdout: a row per stage and the sums."""
     if as_json:
-        _print_json({"cases": cases, "done_before": done, "stages": _json(found)})
-    elif not found and not done:
+        _print_json({"cases": cases, "done_before": done, "stages": _json(stages)})
+    elif not stages and not done:
         print(NO_LM)
     else:
-        print_columns([HEAD, *_rows(found)])
+        print_columns([HEAD, *_rows(stages)])
         before = f"; {done} more are done already" if done else ""
-        _print_sums(found.values(), f"{cases} cases to answer{before}")
+        _print_sums(stages.values(), f"{cases} cases to answer{before}")
 
 
 def print_comparison_estimate(runs: Mapping[str, RunEstimate], *, as_json: bool) -> None:
     """Of a comparison: the rows of each run that it would make, and of all."""
     if as_json:
-        told = {name: {"cases": r.cases, "done_before": r.done, "stages": _json(r.stages)} for name, r in runs.items()}
-        _print_json({"runs": told, "all": _json({"all": _sum(runs)})["all"]})
+        rows = {name: {"cases": r.cases, "done_before": r.done, "stages": _json(r.stages)} for name, r in runs.items()}
+        _print_json({"runs": rows, "all": _json({"all": _sum(runs)})["all"]})
     elif not any(its.stages for its in runs.values()):
         print(NO_LM if not any(its.done for its in runs.values()) else "Nothing would be sent: all is done.")
     else:
@@ -50,14 +50,14 @@ def print_comparison_estimate(runs: Mapping[str, RunEstimate], *, as_json: bool)
         _print_sums([_sum(runs)], f"{len(runs)} runs, {cases} cases to answer{before}")
 
 
-def print_optimisation_estimate(parts: Mapping[str, Stages], said: str, *, as_json: bool) -> None:
-    """Of an optimisation: the rows of each of its parts, and of all; `said` is the line that it begins with."""
+def print_optimisation_estimate(parts: Mapping[str, Stages], line: str, *, as_json: bool) -> None:
+    """Of an optimisation: the rows of each of its parts, and of all; `line` is the one that it begins with."""
     if as_json:
-        told = {part: _json(stages) for part, stages in parts.items()}
-        _print_json({"parts": told, "all": _json({"all": _all(parts)})["all"]})
+        rows = {part: _json(stages) for part, stages in parts.items()}
+        _print_json({"parts": rows, "all": _json({"all": _all(parts)})["all"]})
     else:
         _print_parts("for", parts)
-        _print_sums([_all(parts)], said)
+        _print_sums([_all(parts)], line)
 
 
 def say_until_when(lms: Iterable[Any]) -> None:
@@ -77,10 +77,10 @@ def _print_parts(first: str, parts: Mapping[str, Stages]) -> None:
     print_columns(rows)
 
 
-def _print_sums(found: Iterable[StageEstimate], what: str) -> None:
+def _print_sums(estimates: Iterable[StageEstimate], what: str) -> None:
     from archehr.program.run.estimate import sum_of
 
-    total = sum_of(found)
+    total = sum_of(estimates)
     print(f"\nNothing was sent. {what[0].upper()}{what[1:]}; {NOT_IN_IT}.")
     if total.cost is None:
         print("No price is known for an LM of these: give --price-in and --price-out per million tokens.")
@@ -89,10 +89,10 @@ def _print_sums(found: Iterable[StageEstimate], what: str) -> None:
         print(f"A provider's prefix cache would save up to {share}.")
 
 
-def _rows(found: Stages) -> list[tuple[str, ...]]:
+def _rows(stages: Stages) -> list[tuple[str, ...]]:
     from archehr.program.run.estimate import sum_of
 
-    return [*(_row(stage, its) for stage, its in found.items()), _row("all", sum_of(found.values()))]
+    return [*(_row(stage, its) for stage, its in stages.items()), _row("all", sum_of(stages.values()))]
 
 
 def _row(name: str, its: StageEstimate) -> tuple[str, ...]:
@@ -114,8 +114,8 @@ def _dollars(cost: float | None) -> str:
     return "unknown" if cost is None else f"${cost:.4f}"
 
 
-def _json(found: Stages) -> dict[str, Any]:
-    return {stage: asdict(its) for stage, its in found.items()}
+def _json(stages: Stages) -> dict[str, Any]:
+    return {stage: asdict(its) for stage, its in stages.items()}
 
 
 def _print_json(value: Mapping[str, Any]) -> None:

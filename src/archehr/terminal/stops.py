@@ -56,16 +56,16 @@ def explain_stop(error: BaseException, kept: str = RESUME) -> Stop | None:
         return Stop(f"interrupted; {kept}", 130)
     if (budget := budget_error(error)) is not None:
         return Stop(f"{budget}; {kept}{'' if kept == ASKED_ONCE else ', and its limits count anew'}", 130)
-    begun = False
+    hint, begun = kept, False
     if isinstance(error, RunStopped):
-        kept = f"{error.done} of {error.total} cases are done and kept; the same command answers the others"
+        hint = f"{error.done} of {error.total} cases are done and kept; the same command answers the others"
         begun, error = error.begun, error.__cause__ or error
     if isinstance(error, LMGone):
-        return Stop(f"the LM is gone: {error}; start it or wait, and check --api-base; {kept}", 130)
+        return Stop(f"the LM is gone: {error}; start it or wait, and check --api-base; {hint}", 130)
     if isinstance(error, UNUSABLE):
         name = next(n for kind in type(error).__mro__ if (n := kind.__name__) in _REMEDY)
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         # What will pass some day, or was right when the run began, is no fault of the call.
         interrupted = begun or name == "LMBillingError"
-        return Stop(f"the LM cannot be used: {said[:400]}; {_REMEDY[name]}; {kept}", 130 if interrupted else 2)
+        return Stop(f"the LM cannot be used: {message[:400]}; {_REMEDY[name]}; {hint}", 130 if interrupted else 2)
     return None

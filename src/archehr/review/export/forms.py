@@ -15,24 +15,24 @@ from archehr.review.export.official import write_official
 from archehr.review.export.settle import Reviewed
 
 
-def export(found: Sequence[Reviewed], out: Path, form: str) -> list[Path]:
+def export(cases: Sequence[Reviewed], out: Path, form: str) -> list[Path]:
     """Write the labelled cases to `out` and return the files made. Raises DataError."""
     if form not in FORMS:
         raise DataError(f"--format {form}: it is {', '.join(FORMS)}")
-    if not found:
+    if not cases:
         raise DataError("no finished case to export; finish cases on the page first")
-    return FORMS[form](found, out)
+    return FORMS[form](cases, out)
 
 
-def _data(found: Sequence[Reviewed], out: Path) -> list[Path]:
+def _data(cases: Sequence[Reviewed], out: Path) -> list[Path]:
     if out.exists() and not out.is_dir():
         raise DataError(f"{out}: is a file; --export names the folder to write for --format data")
-    return write_official([r.case for r in found], [r.facts for r in found], out)
+    return write_official([r.case for r in cases], [r.facts for r in cases], out)
 
 
-def _jsonl(found: Sequence[Reviewed], out: Path) -> list[Path]:
+def _jsonl(cases: Sequence[Reviewed], out: Path) -> list[Path]:
     # In ASCII, for some readers take U+2028 for the end of a line.
-    lines = [json.dumps(example_fields(r)) for r in found]
+    lines = [json.dumps(example_fields(r)) for r in cases]
     return _one_file(out, "\n".join(lines) + "\n")
 
 
@@ -55,20 +55,20 @@ def example_fields(reviewed: Reviewed) -> dict[str, Any]:
     }
 
 
-def _csv(found: Sequence[Reviewed], out: Path) -> list[Path]:
+def _csv(cases: Sequence[Reviewed], out: Path) -> list[Path]:
     """A row a sentence, of note and answer alike; pandas reads it back with dtype=str, keep_default_na=False."""
     import pandas as pd
 
     buffer = io.StringIO(newline="")
-    pd.DataFrame([row for r in found for row in _rows(r)]).to_csv(buffer, index=False, quoting=1, lineterminator="\n")
+    pd.DataFrame([row for r in cases for row in _rows(r)]).to_csv(buffer, index=False, quoting=1, lineterminator="\n")
     return _one_file(out, buffer.getvalue())
 
 
 def _rows(reviewed: Reviewed) -> list[dict[str, Any]]:
     case, gold, facts = reviewed.case, reviewed.case.gold, reviewed.facts
     assert gold is not None
-    said = reviewed.review.opened.said
-    start = {i: mark for i, mark in said.marks.items() if mark is not None} if said else {}
+    labels = reviewed.review.opened.said
+    start = {i: mark for i, mark in labels.marks.items() if mark is not None} if labels else {}
     shared = {"question": case.clinician_question, **facts}
     rows = []
     for s in case.sentences:
@@ -86,8 +86,8 @@ def _rows(reviewed: Reviewed) -> list[dict[str, Any]]:
     return rows
 
 
-def _label_studio(found: Sequence[Reviewed], out: Path) -> list[Path]:
-    tasks, config = label_studio_files([(r.case, r.facts) for r in found])
+def _label_studio(cases: Sequence[Reviewed], out: Path) -> list[Path]:
+    tasks, config = label_studio_files([(r.case, r.facts) for r in cases])
     view = out.with_name(f"{out.stem}.config.xml")
     return [*_one_file(out, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n"), *_one_file(view, config)]
 

@@ -18,16 +18,16 @@ def write_official(cases: Sequence[Case], reviews: Sequence[dict[str, Any]], fol
     XML cannot hold, before anything is written."""
     for case in cases:
         _check(case)
-    made = {
+    texts = {
         folder / XML_NAME: official_xml(cases),
         folder / KEY_NAME: json.dumps(
             [_key(c, r) for c, r in zip(cases, reviews, strict=True)], indent=2, ensure_ascii=False
         )
         + "\n",
     }
-    for path, text in made.items():
+    for path, text in texts.items():
         write_private(path, text)
-    return list(made)
+    return list(texts)
 
 
 def official_xml(cases: Sequence[Case]) -> str:
@@ -56,10 +56,10 @@ def _elements(case: Case) -> Iterator[str]:
         yield "<note_excerpt_sentences>"
         place = 0
         for s in case.sentences:
-            found = (case.note or "").find(s.text, place) if s.start is None else s.start
-            place = max(place, found)
+            start = (case.note or "").find(s.text, place) if s.start is None else s.start
+            place = max(place, start)
             yield _element(
-                "sentence", s.text, id=s.id, paragraph_id=s.paragraph_id, start_char_index=found, length=len(s.text)
+                "sentence", s.text, id=s.id, paragraph_id=s.paragraph_id, start_char_index=start, length=len(s.text)
             )
         yield "</note_excerpt_sentences>"
     if case.answer_sentences:
@@ -71,8 +71,8 @@ def _elements(case: Case) -> Iterator[str]:
 
 def _element(tag: str, text: str, **attributes: str | int | None) -> str:
     """An element; an attribute without a value, or a place that was not found (-1), is left out."""
-    given = {k: str(v) for k, v in attributes.items() if v is not None and v != -1}
-    return f"<{tag}{''.join(f' {k}={_quoted(v)}' for k, v in given.items())}>{_escaped(text)}</{tag}>"
+    values = {k: str(v) for k, v in attributes.items() if v is not None and v != -1}
+    return f"<{tag}{''.join(f' {k}={_quoted(v)}' for k, v in values.items())}>{_escaped(text)}</{tag}>"
 
 
 def _escaped(text: str) -> str:

@@ -43,7 +43,7 @@ def settled(
 
     What was adjudicated counts before what a reviewer said; `only` takes one reviewer's readings as they are.
     """
-    found, open_ids = [], []
+    readings, open_ids = [], []
     for case_id, case in cases.items():
         by = {name: finished[case_id] for name, finished in reviews.items() if case_id in finished}
         if only is not None:
@@ -54,10 +54,10 @@ def settled(
             continue
         (name, first), *others = by.items()
         if all(first.labels.same_reading(other.labels) for _, other in others):
-            found.append(Reviewed(labelled(case, first), name, first))
+            readings.append(Reviewed(labelled(case, first), name, first))
         else:
             open_ids.append(case_id)
-    return found, open_ids
+    return readings, open_ids
 
 
 def labelled(case: Case, review: CaseReview) -> Case:
