@@ -49,6 +49,15 @@ def key_of(case: Case, subtask: int) -> Any:
     return _OF_CASE[subtask](case)
 
 
+def labelled_in_part(case: Case, subtask: int) -> bool:
+    """Is that why `key_of` gives none?"""
+    try:
+        key_of(case, subtask)
+    except LabelledInPart:
+        return True
+    return False
+
+
 def _evidence_of(case: Case) -> EvidenceKey | None:
     relevance = case.gold.relevance if case.gold else None
     if case.gold is None or relevance is None or (not relevance and case.sentences):

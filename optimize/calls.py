@@ -130,9 +130,9 @@ def estimate_optimisation(
     work = Work(replace(options, optimizer="labeled", demos_tried=()), base, labelled, Answering(lms), Answering(lms))
     with_demos = assemble(base, propose(work, labelled)[0], base.settings)
     some = labelled[:: -(-len(labelled) // SAMPLE)]
-    asked = {TEACHER: base, SEARCH: base, **{name: load_program(name) for name in BASELINES}}
+    programs = {TEACHER: base, SEARCH: base, **{name: load_program(name) for name in BASELINES}}
     return {
-        part: _estimated(calls, asked.get(part, with_demos), some, (part == TEACHER and teacher_lms) or lms, options)
+        part: _estimated(calls, programs.get(part, with_demos), some, (part == TEACHER and teacher_lms) or lms, options)
         for part, calls in parts.items()
         if calls
     }

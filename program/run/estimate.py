@@ -46,9 +46,9 @@ class StageEstimate:
 
 def sum_of(estimates: Iterable[StageEstimate]) -> StageEstimate:
     """All together; the cost is None once one of them has none."""
-    found = list(estimates)
-    counts = (sum(getattr(its, n) for its in found) for n in ("calls", "tokens_in", "shared", "tokens_out"))
-    costs = ([getattr(its, n) for its in found] for n in ("cost", "saved"))
+    items = list(estimates)
+    counts = (sum(getattr(its, n) for its in items) for n in ("calls", "tokens_in", "shared", "tokens_out"))
+    costs = ([getattr(its, n) for its in items] for n in ("cost", "saved"))
     return StageEstimate("", *counts, *(None if None in each else sum(each) for each in costs))
 
 

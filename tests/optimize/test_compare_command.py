@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from archehr.data.dataset import Dataset, read_cases
+from archehr.data.files import shipped_sample
 from archehr.optimize.compare.runs import compare_to_folder, read_runs
 from archehr.optimize.demos import labelled_demos
 from archehr.program.lm import Budget, BudgetExceeded, in_process, metered_lm
@@ -158,3 +159,15 @@ def test_what_dspy_saved_is_compared_and_each_case_has_its_score(command: Comman
             assert row[f"st2_case_{case}"] == pytest.approx(its["strict_micro_f1"])
     (compiled,) = Path("c/runs").glob("dspy-*")
     assert json.loads((compiled / "run.json").read_text())["settings"]["cut"] == 3
+
+
+def test_a_case_labelled_in_part_is_left_out_of_its_subtask_and_named(command: Command) -> None:
+    shutil.copytree(shipped_sample("test"), "part")
+    key = json.loads(Path("part/archehr-qa_key.json").read_text())
+    del key[1]["clinician_answer_sentences"][0]["citations"]
+    Path("part/archehr-qa_key.json").write_text(json.dumps(key))
+    ran = command("compare", "part", "extractive", "--cases", "101-103", "--out", "c", "--json")
+    assert ran.code == 0, ran
+    (row,) = json.loads(ran.out)["rows"]
+    assert row["case_scores"]["subtask_4"].keys() == {"101", "103"} and len(row["case_scores"]["subtask_2"]) == 3
+    assert "ST4 leaves out case 102, whose answer sentences are labelled in part" in json.loads(ran.out)["notes"]

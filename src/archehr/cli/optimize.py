@@ -125,9 +125,9 @@ def _show_estimate(options: Any, data: Dataset, lm: Any, teacher: Any, *, as_jso
     from archehr.program.stage_lms import each
     from archehr.terminal.estimate_display import print_optimisation_estimate, say_until_when
 
-    found = estimate_optimisation(options, data.cases, lm, teacher)
-    said = expected_calls(options, measured_cases(options, data.cases))
-    print_optimisation_estimate(found, said, as_json=as_json)
+    parts = estimate_optimisation(options, data.cases, lm, teacher)
+    line = expected_calls(options, measured_cases(options, data.cases))
+    print_optimisation_estimate(parts, line, as_json=as_json)
     say_until_when(each(lm) + each(teacher))
 
 

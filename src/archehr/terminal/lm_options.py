@@ -49,8 +49,8 @@ class LMOptions:
 
     def settings_title(self) -> str | None:
         """What shapes answers beside the LMs' names, for the name of a folder."""
-        asked = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["shapes"]}
-        return in_a_name({name: value for name, value in asked.items() if value != getattr(LMOptions, name)})
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["shapes"]}
+        return in_a_name({name: value for name, value in values.items() if value != getattr(LMOptions, name)})
 
     def budget(self) -> Any:
         """The limits asked for, as a Budget that one or more LMs may share."""
@@ -114,16 +114,16 @@ def in_a_word(names: Mapping[str, str]) -> str:
 def make(lm_options: LMOptions) -> Any:
     """The LM asked for, or the LMs by stage that share one ledger and budget, or None; what the user should know of
     them goes to stderr."""
-    made = make_all(lm_options, lm_options.names())
-    _say_notes(*(made.values() if isinstance(made, dict) else [made]))
-    return made
+    lms = make_all(lm_options, lm_options.names())
+    _say_notes(*(lms.values() if isinstance(lms, dict) else [lms]))
+    return lms
 
 
 def make_one(lm_options: LMOptions, name: str, beside: Any) -> Any:
     """The LM called `name`, which shares the ledger and budget of another; what the user should know goes to stderr."""
-    made = lm_options.make(name, beside)
-    _say_notes(made)
-    return made
+    lm = lm_options.make(name, beside)
+    _say_notes(lm)
+    return lm
 
 
 def _say_notes(*lms: Any) -> None:
@@ -133,7 +133,7 @@ def _say_notes(*lms: Any) -> None:
 
 def make_all(lm_options: LMOptions, names: Mapping[str, str], budget: Any = None) -> Any:
     """The LM called so, or the LMs by stage that share one ledger and budget, or None."""
-    made: dict[str, Any] = {}
+    lms: dict[str, Any] = {}
     for stage, name in names.items():
-        made[stage] = lm_options.make(name, next(iter(made.values()), None), budget)
-    return made[""] if made.keys() == {""} else made or None
+        lms[stage] = lm_options.make(name, next(iter(lms.values()), None), budget)
+    return lms[""] if lms.keys() == {""} else lms or None
