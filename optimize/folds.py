@@ -13,6 +13,7 @@ from archehr.optimize.demos import Demo
 from archehr.optimize.teaching import without_asking_again
 from archehr.program.batch import in_threads
 from archehr.program.lm.ledger import at
+from archehr.program.lm.wire.errors import LMGone
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases
@@ -142,6 +143,8 @@ class Answering:
         self.cases_with_failures += sum(map(bool, failed))
         if failed and (never := set.intersection(*failed)):
             reasons = sorted({n["detail"] for r in records for n in r.notices if n["kind"] == "lm_failed"})
+            if all(r.unreached for r in records):
+                raise LMGone(f"no reply in {len(records)} cases in a row: {reasons[0]}")
             raise DataError(
                 f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
                 "the extractive fallback would be measured in its place; check --lm and its options"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
 from tests.conftest import Ran
 from tests.optimize.test_optimize_command import FEW
-from tests.stub_server import Reply, StubServer
+from tests.stub_server import Reply, StubServer, answer_stage
 from tests.test_lm_trouble import stages_by_model, the_line
 
 Command = Callable[..., Ran]
@@ -99,12 +100,28 @@ def test_a_stage_without_an_lm_is_one_line(command: Command, server: StubServer)
     assert ran.code == 2 and "no LM for reformulate" in the_line(ran) and not server.received
 
 
-def test_an_unusable_lm_leaves_an_optimisation_that_goes_on_from_the_cache(
-    command: Command, server: StubServer
+@pytest.mark.parametrize(
+    ("status", "told", "code"),
+    [(401, "the LM cannot be used", 2), (503, "the LM is gone: no reply in 3 cases in a row", 130)],
+)
+def test_an_lm_that_stops_an_optimisation_leaves_its_replies_in_the_cache(
+    status: int, told: str, code: int, command: Command, server: StubServer
 ) -> None:
-    server.reply = lambda _: Reply(status=401, message="revoked")
-    ran = command("optimize", "sample/dev", *at(server, "openai/a"), "--out", "p.json")
-    assert "every reply so far is in the cache; the same command goes on from there" in the_line(ran)
+    asked = ("optimize", "sample/dev", "--cases", "1-6", "--folds", 2, "--stage", "score", "--out", "p.json")
+    lm = (*at(server, "openai/a"), "--retries", 0, "--workers", 1)
+    left = iter(range(8))
+    trouble = Reply(status=status, message="revoked")
+    server.reply = lambda r: answer_stage(r.ask) if next(left, None) is not None else trouble
+    ran = command(*asked, *lm)
+    assert ran.code == code and told in the_line(ran) and "revoked" in the_line(ran)
+    assert the_line(ran).endswith("every reply so far is in the cache; the same command goes on from there")
+    assert not Path("p.json").exists()
+    server.received.clear()
+    server.reply = lambda r: answer_stage(r.ask)
+    again = command(*asked, *lm)
+    assert again.code == 0, again
+    (cached,) = re.findall(r"LM use: .*retries, (\d+) from the cache", again.err)
+    assert int(cached) >= 8
 
 
 PRICE = ("--price-in", 1, "--price-out", 2)
