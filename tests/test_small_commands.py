@@ -64,8 +64,9 @@ def test_the_help_tells_the_programs_apart(command: Callable[..., Any]) -> None:
 
 SHAPING = [
     ("--program", "zero_shot"), ("--preset", "seed"), ("--no-abstain",), ("--question", "given"),
-    ("--stages", "score"), ("--cut", "3"), ("--temperature", "0"), ("--seed", "0"), ("--seed", "1"),
-    ("--max-tokens", "900"), ("--schema", "none"), ("--reasoning", "low"), ("--lm", "score=openai/b"),
+    ("--views", "score,answer_first*2"), ("--verify", "flag"), ("--stages", "score"), ("--cut", "3"),
+    ("--temperature", "0"), ("--seed", "0"), ("--seed", "1"), ("--max-tokens", "900"), ("--schema", "none"),
+    ("--reasoning", "low"), ("--lm", "score=openai/b"),
 ]  # fmt: skip
 
 

@@ -118,7 +118,8 @@ def run(
         loaded.name,
         lm_options.title() if loaded.asks_lm else None,
         settings.title(),
-        in_a_name({"preset": preset, "no_abstain": no_abstain, "demos_from": demos_from, **_scope(question, stages)}),
+        in_a_name({"preset": preset, "no_abstain": no_abstain, "views": views, "verify": verify}),
+        in_a_name({"demos_from": demos_from, **_scope(question, stages)}),
     )
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
