@@ -97,5 +97,7 @@ def test_the_walk_from_the_users_folder(model: bool, tmp_path: Path) -> None:
 def test_from_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_sources(tmp_path)
     (code,) = blocks("own-notes.md", "python")
-    exec(code, {"frame": pd.read_csv(tmp_path / "notes.csv")})
-    assert "furosemide" in capsys.readouterr().out
+    scope = {"frame": pd.read_csv(tmp_path / "notes.csv")}
+    exec(code, scope)
+    assert [record.case_id for record in scope["result"].records] == ["a", "b"]
+    assert "case_id" in capsys.readouterr().out and "furosemide" in scope["result"].records[0].answer_sentences[0]
