@@ -22,26 +22,26 @@ Kind = TypeVar("Kind")
 FEW = 1_000  # cases that are held in memory, about 20 kB each
 
 
-def kept(cases: Iterable[Case]) -> Sequence[Case]:
+def hold_cases(cases: Iterable[Case]) -> Sequence[Case]:
     """The cases for reading again and by position: a tuple of few or of what is in memory already, else a CaseFile.
     Raises DataError."""
     if isinstance(cases, CaseFile):
         return cases
     if isinstance(cases, (list, tuple)):
         return tuple(cases)
-    coming = iter(cases)
-    first = tuple(islice(coming, FEW + 1))
-    return first if len(first) <= FEW else CaseFile.of(chain(first, coming))
+    remaining = iter(cases)
+    first = tuple(islice(remaining, FEW + 1))
+    return first if len(first) <= FEW else CaseFile.of(chain(first, remaining))
 
 
-def kept_golds(golds: Iterable[tuple[str, Gold]]) -> Mapping[str, Gold]:
+def hold_golds(golds: Iterable[tuple[str, Gold]]) -> Mapping[str, Gold]:
     """The pairs of case id and gold: a dict of few, else a GoldFile. Raises DataError."""
-    coming = iter(golds)
-    first = dict(islice(coming, FEW + 1))
-    return first if len(first) <= FEW else GoldFile(chain(first.items(), coming))
+    remaining = iter(golds)
+    first = dict(islice(remaining, FEW + 1))
+    return first if len(first) <= FEW else GoldFile(chain(first.items(), remaining))
 
 
-def chosen(cases: Sequence[Case], wanted: Callable[[str], bool]) -> Sequence[Case]:
+def filter_cases(cases: Sequence[Case], wanted: Callable[[str], bool]) -> Sequence[Case]:
     """Those of the cases whose id is wanted, in their order."""
     return cases.only(wanted) if isinstance(cases, CaseFile) else tuple(c for c in cases if wanted(c.id))
 
@@ -68,6 +68,7 @@ class LineFile:
             try:
                 self._stream.seek(place)
                 self._stream.write(line + b"\n")
+                self._stream.flush()  # a full disk shows here, and not at a later read
             except OSError as error:
                 raise DataError(
                     f"{tempfile.gettempdir()}: no room for the cases ({error.strerror}); free space, or name another "

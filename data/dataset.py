@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case, DataError, shown_id, shown_ids
-from archehr.data.case_file import CaseFile, chosen, ids_of, kept
+from archehr.data.case_file import CaseFile, filter_cases, hold_cases, ids_of
 from archehr.data.files import is_shipped, located, names_sample
 from archehr.data.hashes import DataHash
 from archehr.data.hashes import case_sha256 as case_sha256
@@ -42,7 +42,7 @@ class Dataset:
     @classmethod
     def of(cls, data: Dataset | Iterable[Case]) -> Dataset:
         """The data itself, or plain cases as nameless data."""
-        return data if isinstance(data, Dataset) else cls(kept(data))
+        return data if isinstance(data, Dataset) else cls(hold_cases(data))
 
     @cached_property
     def sha256(self) -> str:
@@ -53,8 +53,8 @@ class Dataset:
         """The same data with the cases named by a list such as "1,4-9". Raises DataError for an unknown id."""
         if not wanted:
             return self
-        some = select_cases(self.cases, wanted)
-        return replace(self, cases=some, chosen_from=self.chosen_from or self.cases)
+        selected = select_cases(self.cases, wanted)
+        return replace(self, cases=selected, chosen_from=self.chosen_from or self.cases)
 
 
 def read_dataset(source: Any, key: str | Path | None = None, options: ReadOptions | None = None) -> Dataset:
@@ -66,7 +66,7 @@ def read_dataset(source: Any, key: str | Path | None = None, options: ReadOption
     """
     reading, reader = _opened(source, options or ReadOptions())
     key_path = Path(key) if key is not None else reader.find_key(reading.path)
-    cases = kept(_with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
+    cases = hold_cases(_with_sentences(_with_key(_cases(reader, reading), key_path, reading), reading))
     notes = (*reading.notes, *_left_out(reading))
     if not cases:
         raise DataError("; ".join((f"{reading.path}: no case in it", *notes)))
@@ -186,7 +186,7 @@ def select_cases(cases: Sequence[Case], wanted: str | None) -> Sequence[Case]:
     if missing := [i for i in ids if i not in known]:
         there = shown_ids(sorted(known))
         raise DataError(f"--cases {wanted}: no case {', '.join(missing)} in the data; it has {there}")
-    return chosen(cases, set(ids).__contains__)
+    return filter_cases(cases, set(ids).__contains__)
 
 
 def parse_case_ids(text: str) -> list[str]:

@@ -98,7 +98,8 @@ class _Array:
                     f"{self._path}: holds a number too long to read; is this a shared-task file?"
                 ) from error
             else:
-                if end < len(self._text) or not self._read_more():  # a number may go on
+                after = _SIGN.search(self._text, end)
+                if (after and after[0] in ",]") or not self._read_more():  # else it may be a number that goes on
                     break
         if "\\u" in self._text[self._at : end]:  # half of a surrogate pair can be read, but never written
             json.dumps(entry, ensure_ascii=False).encode()
@@ -107,10 +108,10 @@ class _Array:
 
     def _read_more(self) -> bool:
         """Let go of what was given out and read as much as is left again; False at the end of the file."""
-        self._line += self._text.count("\n", 0, self._at)
-        self._text, self._at = self._text[self._at :], 0
-        more = self._stream.read(max(_CHUNK, len(self._text)))
-        self._text += more
+        more = self._stream.read(max(_CHUNK, len(self._text) - self._at))
+        if more:
+            self._line += self._text.count("\n", 0, self._at)
+            self._text, self._at = self._text[self._at :] + more, 0
         return bool(more)
 
     def _fault(self, what: str, at: int | None = None) -> DataError:

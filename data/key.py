@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import AnswerSentence, Case, DataError, Gold, Relevance, shown_id, shown_ids
-from archehr.data.case_file import kept_golds
+from archehr.data.case_file import hold_golds
 from archehr.data.files import LAYOUT
 from archehr.data.json_stream import json_array
 
@@ -18,7 +18,7 @@ _LONGEST_RANGE = 10_000
 
 def read_key(path: str | Path, *, notes: list[str] | None = None) -> Mapping[str, Gold]:
     """The key file alone: case id -> Gold, in file order. Raises DataError."""
-    return kept_golds(_golds(Path(path), notes if notes is not None else []))
+    return hold_golds(_golds(Path(path), notes if notes is not None else []))
 
 
 def _golds(path: Path, notes: list[str]) -> Iterator[tuple[str, Gold]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case, DataError, shown_id
+from archehr.data.case_file import ids_of
 from archehr.data.files import private_file
 from archehr.data.json_stream import json_array
 
@@ -61,13 +62,8 @@ def submission_entries(subtask: int, predictions: Mapping[str, Any]) -> list[dic
     return [_entry(subtask, case_id, prediction) for case_id, prediction in predictions.items()]
 
 
-def read_submission(path: str | Path) -> list[Any]:
-    """The JSON array of a submission file, unchecked beyond that. Raises DataError."""
-    return list(iter_submission(path))
-
-
-def iter_submission(path: str | Path) -> Iterator[Any]:
-    """The entries of `read_submission` one at a time."""
+def read_submission(path: str | Path) -> Iterator[Any]:
+    """The entries of a submission file one at a time, unchecked beyond its being a JSON array. Raises DataError."""
     return json_array(Path(path), "a submission")
 
 
@@ -89,31 +85,31 @@ def loader_fault(path: str | Path) -> str | None:
     return None
 
 
-def validate_submission(submission: Sequence[Any], cases: Sequence[Case], subtask: int) -> Validation:
-    """Check a loaded submission against the cases; no key needed.
+def validate_submission(submission: Iterable[Any], cases: Sequence[Case], subtask: int) -> Validation:
+    """Check the entries of a submission against the cases; no key needed.
 
     Beyond the official check: every case exactly once, and in subtask 4 every given answer sentence present.
     """
     if subtask not in SUBTASKS:
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
     report = Validation()
-    by_id = {c.id: c for c in cases}
+    places = {case_id: place for place, case_id in enumerate(ids_of(cases))}
     seen: set[str] = set()
     for position, entry in enumerate(submission, 1):
         case_id = entry.get("case_id") if isinstance(entry, dict) else None
         if not isinstance(case_id, str):
             report.faults.append(f'entry {position}: needs a "case_id" that is a string')
-        elif case_id not in by_id:
+        elif case_id not in places:
             report.faults.append(f"case {shown_id(case_id)}: not in the data")
         elif case_id in seen:
             report.faults.append(f"case {case_id}: stands twice")
         elif "prediction" not in entry:
             report.faults.append(f'case {case_id}: has no "prediction"')
         else:
-            _check_prediction(entry["prediction"], by_id[case_id], subtask, report)
+            _check_prediction(entry["prediction"], cases[places[case_id]], subtask, report)
         if isinstance(case_id, str):
             seen.add(case_id)
-    report.faults += [f"case {i}: missing from the submission" for i in by_id if i not in seen]
+    report.faults += [f"case {i}: missing from the submission" for i in places if i not in seen]
     return report
 
 

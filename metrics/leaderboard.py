@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class CaseBoards(Mapping[str, dict[str, float]]):
     """Case id -> score name -> score (0-100), kept as a number a score and case until it is asked for."""
 
     def __init__(self, case_ids: Sequence[str], scores: Mapping[str, Array]) -> None:
-        self._rows = {case_id: row for row, case_id in enumerate(case_ids)}
+        self._rows = _rows(tuple(case_ids))
         self._scores = scores
 
     def __getitem__(self, case_id: str) -> dict[str, float]:
@@ -58,6 +59,12 @@ class CaseBoards(Mapping[str, dict[str, float]]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+
+@lru_cache(maxsize=1)
+def _rows(case_ids: tuple[str, ...]) -> Mapping[str, int]:
+    """Case id -> row. The tables of one run are of the same cases, so that they share it."""
+    return {case_id: row for row, case_id in enumerate(case_ids)}
 
 
 def text_table(case_ids: Sequence[str], scores: Mapping[str, Sequence[float]], subtask: int) -> CaseTable:

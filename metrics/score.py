@@ -10,13 +10,13 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from archehr.data.case import Case, DataError, shown_ids
-from archehr.data.case_file import FEW, ids_of, kept
+from archehr.data.case_file import FEW, hold_cases, ids_of
 from archehr.data.dataset import read_dataset, select_cases
 from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
 from archehr.data.reading.reader import ReadOptions
-from archehr.data.submission import iter_submission, loader_fault
+from archehr.data.submission import loader_fault, read_submission
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
 from archehr.metrics.keys import LabelledInPart, key_of, unlabelled
@@ -91,8 +91,8 @@ class ScoreResult:
         if self.mean is not None:
             found |= {MEAN: self.mean, "mean_of": self.mean_of}
         boards = self.case_scores()
-        of_cases = dict(boards) if len(boards) <= FEW else boards
-        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": of_cases}
+        case_scores = dict(boards) if len(boards) <= FEW else boards
+        return found | {"unscorable": self.unscorable, "notes": self.notes, "case_scores": case_scores}
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Table cells: score name, value, 95 % interval; what is missing last."""
@@ -127,26 +127,30 @@ def score_submission(
     """
     if not any(key_of(case, subtask) is not None for case in cases):
         raise MissingReference(f"no case has a reference for subtask {subtask}; it needs {SUBTASKS[subtask].reference}")
-    places = {case_id: place for place, case_id in enumerate(ids_of(cases))}
+    ids = ids_of(cases)
+    places = {case_id: place for place, case_id in enumerate(ids)}
     scorer, notes = Scorer(subtask, resources or Resources()), list[str]()
-    seen, twice, extra, bare, partly = set[Any](), set[str](), list[Any](), list[str](), list[str]()
+    seen, twice, extra, bare, partly = bytearray(len(ids)), set[str](), set[Any](), list[str](), list[str]()
     for case_id, prediction in read_predictions(submission, subtask, wanted=wanted, notes=notes):
-        if case_id in seen:
-            twice.add(str(case_id))
-        elif case_id not in places:
-            extra.append(case_id)
-        elif (key := key_of(cases[places[case_id]], subtask)) is None:
-            bare.append(case_id)
+        place = places.get(case_id)
+        if place is None:
+            extra.add(case_id)
+        elif seen[place]:
+            twice.add(case_id)
         else:
-            scorer.add(case_id, prediction, key)
-            partly += [case_id] if subtask == 2 and unlabelled(cases[places[case_id]]) else []
-        seen.add(case_id)
+            seen[place] = True
+            key = key_of(cases[place], subtask)
+            if key is None:
+                bare.append(ids[place])
+            else:
+                scorer.add(ids[place], prediction, key)
+                partly += [ids[place]] if subtask == 2 and unlabelled(cases[place]) else []
     if twice:
         raise DataError(
             f"case {', '.join(sorted(twice))} stands twice; keep one (the official script would count both)"
         )
-    unanswered = (case_id for case_id in places if case_id not in seen)
-    check_cases(extra, [i for i in unanswered if key_of(cases[places[i]], subtask) is not None])
+    unanswered = (place for place in range(len(ids)) if not seen[place])
+    check_cases(extra, [ids[place] for place in unanswered if key_of(cases[place], subtask) is not None])
     if bare:
         notes.append(f"not scored, the data has no reference for case {shown_ids(sorted(bare), most=40)}")
     if partly:
@@ -175,7 +179,7 @@ def score_file(
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
     if data is None and key is None:
         raise DataError("nothing to score against; pass --data DATA or --key KEY")
-    entries = iter_submission(submission)
+    entries = read_submission(submission)
     notes: list[str] = []
     if (fault := loader_fault(submission)) is not None:
         if as_official:
@@ -227,11 +231,11 @@ def _known_cases(
     data: str | Path | None, key: str | Path | None, notes: list[str], options: ReadOptions | None
 ) -> Sequence[Case]:
     if data is not None:
-        read = read_dataset(data, key, options)
-        notes.extend(read.notes)
-        return read.cases
+        dataset = read_dataset(data, key, options)
+        notes.extend(dataset.notes)
+        return dataset.cases
     assert key is not None
-    return kept(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
+    return hold_cases(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
 
 
 def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> tuple[Any, Element | None]:

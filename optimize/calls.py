@@ -87,6 +87,32 @@ def searching(options: Options, labelled: Sequence[Case]) -> Calls:
     )
 
 
+def affordable(options: Options, labelled: Sequence[Case], tell: Callable[[str], None]) -> Options:
+    """`options` with fewer samples, then fewer views to choose from, where the trial of all may take more than
+    `max_calls`; what is tried instead is told."""
+    if options.max_calls is None or not options.views:
+        return options
+    for tried in _fewer(options.views):
+        smaller = replace(options, views=tried)
+        if (calls := most_calls(smaller, labelled)) <= options.max_calls:
+            break
+    if tried != options.views or calls > options.max_calls:
+        named, wanted = (",".join(map(str, views)) for views in (tried, options.views))
+        instead = f" in place of {wanted}" if tried != options.views else ""
+        end = "" if calls <= options.max_calls else ", so that it stops there and the same command goes on"
+        tell(f"--max-calls {options.max_calls}: the views tried are {named}{instead}, at most {calls:,} calls{end}")
+    return smaller
+
+
+def _fewer(views: tuple[ViewUse, ...]) -> Iterator[tuple[ViewUse, ...]]:
+    """All of them, with ever fewer samples, then ever fewer of them: another way of asking is worth more than another
+    sample of one."""
+    for most in range(max(view.samples for view in views), 0, -1):
+        yield tuple(view.model_copy(update={"samples": min(view.samples, most)}) for view in views)
+    for number in range(len(views) - 1, 0, -1):
+        yield tuple(view.model_copy(update={"samples": 1}) for view in views[:number])
+
+
 def _fits(options: Options, labelled: Sequence[Case]) -> list[Sequence[Case]]:
     """The cases of every choice that is made: all of them, and those outside of each fold."""
     folds = split_folds(labelled, options.folds)
@@ -127,6 +153,7 @@ def estimate_optimisation(
     labelled = measured_cases(options, cases)
     parts = {**planned(options, labelled), SEARCH: searching(options, labelled)}
     base = base_program(options)
+    with_lms(base, lms)  # raises for a stage or view that there is not
     work = Work(replace(options, optimizer="labeled", demos_tried=()), base, labelled, Answering(lms), Answering(lms))
     with_demos = assemble(base, propose(work, labelled)[0], base.settings)
     some = labelled[:: -(-len(labelled) // SAMPLE)]

@@ -18,13 +18,13 @@ from archehr.metrics.intervals import bootstrap
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
-from archehr.optimize.views import in_words
 from archehr.program.prompts.fitted_cut import evidence_prompts
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.stage_lms import LMs, each, given_identity, lm_for
 from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
+from archehr.program.stages.views.vote import views_in_words
 from archehr.program.types import StageName
 
 SHARED_WORDS = 6  # so many words in a row in an instruction and in the data are a quotation
@@ -41,15 +41,16 @@ def program_file(
     """The optimised program with where it comes from and how it scored. Everything but `created` is a function of
     the options, the data and the LM's replies. `models` are the model versions that replied."""
     label = data_label(data.name)
-    asked = lm_for(lm, optimised.program.settings.views[0].name)
-    assert asked is not None
+    asked = (lm_for(lm, view.name) for view in optimised.program.settings.views)
+    views = [one.model for one in asked if one is not None]
     provenance = Provenance(
         made_by="archehr optimize",
         optimizer=options.optimizer,
         options={
             "stages": list(options.stages),
             "demos": list(options.demos_tried) or options.demos,
-            **({"views": [f"{v.name}*{v.samples}" for v in options.views]} if options.views else {}),
+            **({"demos_of": dict(options.demos_of)} if options.demos_of else {}),
+            **({"views": [str(view) for view in options.views]} if options.views else {}),
             "demo_tokens": options.token_budget,
             "candidates": options.candidates,
             "folds": options.folds,
@@ -68,7 +69,7 @@ def program_file(
         candidate_objectives=[round(x, 2) for x in optimised.fitted.objectives],
         scores=scores_json(optimised),
         votes=_votes_json(optimised),
-        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": asked.model},
+        cut_fitted_to={"prompts": evidence_prompts(optimised.program), "lm": ", ".join(dict.fromkeys(views))},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return to_file(optimised.program, provenance)
@@ -79,7 +80,7 @@ def _votes_json(optimised: Optimised) -> dict[str, Any] | None:
     rows = {
         str(votes): {
             "strict_micro_f1": _rounded(bootstrap(table)["strict_micro_f1"].as_dict()),
-            "views": in_words(optimised.fitted.by_votes[votes]),
+            "views": views_in_words(optimised.fitted.by_votes[votes]),
         }
         for votes, table in optimised.by_votes.items()
     }

@@ -20,7 +20,7 @@ from archehr.program.run.run import run_cases
 from archehr.program.settings import PipelineSettings
 from archehr.program.stage_lms import LMs, each, fitting, lm_for
 from archehr.program.stages.demos import made_from
-from archehr.program.stages.registry import PROMPTED, prompted
+from archehr.program.stages.registry import PROMPTED, held, prompted
 from archehr.program.stages.stage import predictor
 from archehr.program.types import StageName
 
@@ -68,7 +68,7 @@ class HeldOut(GroundedQA):
     def __init__(self, program: GroundedQA) -> None:
         super().__init__(
             program.settings.model_copy(update={"on_failure": "first_three"}),
-            **{stage: getattr(program, stage, None) for stage in PROMPTED},
+            **{stage.name: getattr(program, stage.name, None) for stage in held(program.settings)},
         )
 
     def forward(
@@ -82,9 +82,8 @@ def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
     blind = GroundedQA(program.settings)
     for stage in prompted(program):
         old, new = predictor(getattr(program, stage)), predictor(getattr(blind, stage))
-        new.signature = old.signature
+        new.signature, new.lm = old.signature, old.lm
         new.demos = [d for d in old.demos if not made_from(d, case)]
-        new.lm = old.lm
     return blind
 
 
@@ -137,8 +136,7 @@ class Answering:
         return records
 
     def _count(self, records: Sequence[CaseRecord]) -> None:
-        # Of several views one may fail: the others were measured.
-        failed = [_stages_told(r, "lm_failed") - _stages_told(r, "view_failed") for r in records]
+        failed = [{n["stage"] for n in r.notices if n["kind"] == "lm_failed"} for r in records]
         self.cases_answered += len(records)
         self.cases_with_failures += sum(map(bool, failed))
         if failed and (never := set.intersection(*failed)):
@@ -149,10 +147,6 @@ class Answering:
                 f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
                 "the extractive fallback would be measured in its place; check --lm and its options"
             )
-
-
-def _stages_told(record: CaseRecord, kind: str) -> set[StageName]:
-    return {n["stage"] for n in record.notices if n["kind"] == kind}
 
 
 def _merged(parts: Sequence[CaseRecord]) -> CaseRecord:

@@ -9,7 +9,7 @@ from archehr.metrics.intervals import Difference, bootstrap, paired_difference
 from archehr.optimize.calls import BASELINES
 from archehr.optimize.compare.compare import NOT_SHOWN, verdict
 from archehr.optimize.optimize import Optimised
-from archehr.optimize.views import in_words
+from archehr.program.stages.views.vote import views_in_words
 
 COLUMNS = ("in_sample", "out_of_sample", *BASELINES, "handwritten_cut")
 
@@ -70,7 +70,7 @@ def _votes(optimised: Optimised) -> Iterator[str]:
     for votes, table in tables.items():
         value = bootstrap(table)["strict_micro_f1"]
         text = f"{value.value:.1f} ({value.low:.1f}-{value.high:.1f})"
-        yield f"{votes:>12}  {text:<23}  {in_words(optimised.fitted.by_votes[votes])}"
+        yield f"{votes:>12}  {text:<23}  {views_in_words(optimised.fitted.by_votes[votes])}"
     chosen = optimised.fitted.settings.votes
     if chosen > fewest:
         gain = paired_difference(tables[chosen], tables[fewest])["strict_micro_f1"]
@@ -84,7 +84,7 @@ def _cut(optimised: Optimised) -> Iterator[str]:
         return
     settings = optimised.fitted.settings
     if settings.votes > 1:
-        yield f"evidence is what these agree on: {in_words(settings)}"
+        yield f"evidence is what these agree on: {views_in_words(settings)}"
         return
     relaxed = f" (where nothing does, {settings.relaxed_cut} or more)" if settings.relaxed_cut < settings.cut else ""
     yield f"evidence is what scores {settings.cut} or more{relaxed}"

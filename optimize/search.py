@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from archehr.data.case import Case
 from archehr.optimize.cuts import fit_cut, scored_pairs
-from archehr.optimize.folds import Prompts, assemble
+from archehr.optimize.folds import Prompts, StagePrompt, assemble
 from archehr.optimize.optimizers.optimizer import Work
 from archehr.optimize.optimizers.registry import optimizer_of
 from archehr.optimize.scores import objective
 from archehr.optimize.views import Mixture, best_mixtures, best_of, voted_by
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
-from archehr.program.stages.registry import STAGES, has_gold
+from archehr.program.stages.registry import PROMPTED, STAGES, has_gold
+from archehr.program.types import StageName
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,22 @@ def propose(work: Work, cases: Sequence[Case]) -> list[Prompts]:
     stages = [s for s in options.prompts if any(has_gold(s, c) for c in cases)]
     made: list[Prompts] = []
     for demos in options.demos_tried or (options.demos,):
-        sized = replace(work, options=replace(options, demos=demos))
-        compiled = [optimizer.compile(stage, cases, sized) for stage in stages]
-        made += [dict(zip(stages, prompts, strict=True)) for prompts in zip(*compiled, strict=True)]
+        compiled: dict[StageName, Sequence[StagePrompt]] = {}
+        for stage in stages:
+            sized = replace(work, options=replace(options, demos=options.demos_of.get(stage, demos)))
+            compiled[stage] = optimizer.compile(stage, _left_for(stage, compiled, cases), sized)
+        made += [dict(zip(stages, prompts, strict=True)) for prompts in zip(*compiled.values(), strict=True)]
     return made or [{}]
+
+
+def _left_for(
+    stage: StageName, compiled: Mapping[StageName, Sequence[StagePrompt]], cases: Sequence[Case]
+) -> Sequence[Case]:
+    """A view that votes once more, as score_b, is shown other cases than before, as far as there are others."""
+    same = [name for name in compiled if PROMPTED[name].signature is PROMPTED[stage].signature]
+    shown = {demo.case_id for name in same for prompt in compiled[name] for demo in prompt.demos}
+    left = [case for case in cases if case.id not in shown]
+    return left if any(has_gold(stage, case) for case in left) else cases
 
 
 def fit(work: Work, made: Sequence[Prompts], cases: Sequence[Case]) -> Fitted:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
-from archehr.optimize.calls import calls_told
+from archehr.optimize.calls import affordable, base_program, calls_told
 from archehr.optimize.files import note_models, program_file, published
 from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised, optimize
@@ -19,11 +19,13 @@ from archehr.program.batch import Interrupted
 from archehr.program.lm.cache import MODELS, cache_folder, configure_cache
 from archehr.program.prompts.program_file import ProgramFile, read_any_program, save_program_file
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
-from archehr.program.stage_lms import LMs, each
+from archehr.program.stage_lms import LMs, each, with_lms
 from archehr.program.stages.registry import STAGES, VIEWS, parse_stages, used_views
 from archehr.program.stages.stage import Stage
 from archehr.program.types import StageName
 
+DEFAULT_DEMOS = 4
+SAMPLES = 3  # of each view that `auto` tries, where the LM's replies to one prompt can differ
 ALL_DEMOS = 10_000  # more than there are: as many as fit
 
 
@@ -50,6 +52,8 @@ def optimize_to_file(
         if publish.resolve() == out.resolve():
             raise DataError(f"--publish {publish}: --out writes the full program there; name another file")
     options = labelled_part(options, data.cases, tell)
+    options = affordable(options, [c for c in data.cases if any(STAGES[s].measures(c) for s in options.stages)], tell)
+    with_lms(base_program(options), lm)  # raises for a stage or view that there is not
     folder = cache_folder()
     configure_cache(folder)
 
@@ -57,10 +61,11 @@ def optimize_to_file(
         note_models(folder / MODELS, lm, teacher_lm)  # as it goes, so that a kill forgets none
         tell(line)
 
-    answering, teacher = Answering(lm, workers, progress), Answering(teacher_lm, workers, progress)
+    answering = Answering(lm, workers, progress)
+    teacher = Answering(teacher_lm, workers, progress)
     try:
         with calls_told(getattr(each(lm)[0], "ledger", None), lambda: answering.expected_calls, tell):
-            optimised = optimize(options, data.cases, answering, teacher)
+            optimised = optimize(options, tuple(data.cases), answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
@@ -90,8 +95,8 @@ def check_target(path: Path, option: str) -> None:
 
 def _remarks(options: Options, optimised: Optimised, answering: Answering) -> Iterator[str]:
     for stage, prompt in optimised.fitted.prompts.items():
-        one_number = options.demos < ALL_DEMOS and not options.demos_tried
-        if one_number and len(prompt.demos) < options.demos and not optimizer_of(options.optimizer).searches:
+        most = options.demos_of.get(stage, 0 if options.demos_tried else options.demos)
+        if len(prompt.demos) < most < ALL_DEMOS and not optimizer_of(options.optimizer).searches:
             found = f"{stage}: {len(prompt.demos)} demos"
             yield f"{found}, no more are accepted and fit --demo-tokens {options.token_budget}"
     if failures := answering.cases_with_failures:
@@ -99,26 +104,34 @@ def _remarks(options: Options, optimised: Optimised, answering: Answering) -> It
 
 
 def parse_demos(text: str) -> tuple[int, ...]:
-    """ "4,8,all" -> the numbers of demos to try, ALL_DEMOS for all that fit. Raises DataError."""
-    parts = text.replace(" ", "").split(",")
-    if not all(part == "all" or part.isdigit() for part in parts):
-        raise DataError(f"--demos {text}: give a number, or several with commas, for example 4,8,all")
-    return tuple(dict.fromkeys(ALL_DEMOS if part == "all" else int(part) for part in parts))
+    """ "4,8,all" -> the numbers of demos to try, ALL_DEMOS for all that fit; those of one stage left out, and
+    DEFAULT_DEMOS where there are no others. Raises DataError."""
+    parts = [part for part in text.replace(" ", "").split(",") if "=" not in part] or [str(DEFAULT_DEMOS)]
+    return tuple(dict.fromkeys(_demo_number(part, text) for part in parts))
 
 
-def parse_candidates(text: str | None, stages: Sequence[StageName]) -> tuple[ViewUse, ...]:
-    """The views to choose from: each once for "auto", none for None. Raises DataError."""
+def demos_by_stage(text: str, prompts: Sequence[StageName]) -> dict[StageName, int]:
+    """ "8,score_b=4" -> {"score_b": 4}: the stages and views with a number of their own. Raises DataError."""
+    own = [part.split("=", 1) for part in text.replace(" ", "").split(",") if "=" in part]
+    if unknown := [name for name, _ in own if name not in prompts]:
+        raise DataError(f"--demos {text}: no prompt of {unknown[0]} is chosen; these are: {', '.join(prompts)}")
+    return {name: _demo_number(number, text) for name, number in own}
+
+
+def _demo_number(part: str, text: str) -> int:
+    if part != "all" and not part.isdecimal():
+        raise DataError(f"--demos {text}: give a number, or several with commas, for example 4,8,all or 8,score_b=4")
+    return ALL_DEMOS if part == "all" else int(part)
+
+
+def parse_candidates(text: str | None, stages: Sequence[StageName], samples: int = 1) -> tuple[ViewUse, ...]:
+    """The views to choose from: for "auto" all, each in up to so many samples; none for None. Raises DataError."""
     if text is None:
         return ()
     if "score" not in stages:
         raise DataError(f"--views {text}: they are of stage score; name it in --stage, or leave --views out")
-    named = parse_views(",".join(("score", *VIEWS)) if text == "auto" else text)
-    try:
-        used_views(PipelineSettings(views=named))
-    except DataError as error:
-        raise DataError(f"--views {text}: {error}") from None
-    except ValueError:
-        raise DataError(f"--views {text}: name each view once") from None
+    named = parse_views(",".join(f"{name}*{samples}" for name in ("score", *VIEWS)) if text == "auto" else text)
+    used_views(PipelineSettings(views=named))
     return named
 
 

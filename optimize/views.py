@@ -51,14 +51,15 @@ class Mixture:
 
 
 def best_mixtures(pairs: Sequence[tuple[CaseRecord, Case]], asked: Sequence[ViewUse]) -> dict[int, Mixture]:
-    """Number of replies -> the best mixture of so many, of the views `asked`; of equals the strictest."""
+    """Number of replies -> the best mixture of so many, of the views `asked`; of equals the strictest. Views weigh the
+    same unless weights fitted to the best of them are better."""
     cases = [_labelled(record, case) for record, case in pairs]
     found: dict[int, Mixture] = {}
     for views in _subsets(asked):
-        for mixture in (_shares(views, cases), _weighed(views, cases)):
-            if mixture and (mixture.calls not in found or mixture.f1 > found[mixture.calls].f1 + MARGIN):
-                found[mixture.calls] = mixture
-    return dict(sorted(found.items()))
+        mixture = _shares(views, cases)
+        if mixture.calls not in found or mixture.f1 > found[mixture.calls].f1 + MARGIN:
+            found[mixture.calls] = mixture
+    return {calls: _weighed(found[calls], cases) or found[calls] for calls in sorted(found)}
 
 
 def best_of(mixtures: dict[int, Mixture]) -> Mixture:
@@ -79,16 +80,6 @@ def voted_by(record: CaseRecord, settings: PipelineSettings) -> CaseRecord:
             scores.append(s.model_copy(update={"confidence": confidence_of(s.votes, settings.views)}))
     evidence = select_evidence(scores, settings)[0]
     return record.model_copy(update={"scores": scores, "evidence": evidence or [s.id for s in scores[:3]]})
-
-
-def in_words(settings: PipelineSettings) -> str:
-    """ "score (cut 5), answer_first x 2 (weight 0.5); agreement 0.5" """
-    parts = []
-    for view in settings.views:
-        cut = settings.cut if settings.votes == 1 else view.cut
-        weight = f", weight {view.weight:g}" if len({v.weight for v in settings.views}) > 1 else ""
-        parts.append(f"{view.name}{f' x {view.samples}' if view.samples > 1 else ''} (cut {cut}{weight})")
-    return ", ".join(parts) + (f"; agreement {settings.agreement:g}" if settings.votes > 1 else "")
 
 
 def _labelled(record: CaseRecord, case: Case) -> Labelled:
@@ -116,9 +107,10 @@ def _shares(views: tuple[ViewUse, ...], cases: Sequence[Labelled]) -> Mixture:
     )
 
 
-def _weighed(views: tuple[ViewUse, ...], cases: Sequence[Labelled]) -> Mixture | None:
-    """Weights of a logistic regression, if they are better than equal ones on cases it was not fitted on."""
-    if len(views) < 3 or len(cases) < 4:  # of two views, weights say no more than the agreement asked for
+def _weighed(equal: Mixture, cases: Sequence[Labelled]) -> Mixture | None:
+    """Weights of a logistic regression, if they are better than `equal` ones on cases it was not fitted on."""
+    views = equal.views
+    if len(views) < 2 or equal.calls < 3 or len(cases) < 4:  # weights of two votes say no more than the agreement
         return None
     parts = [list(range(len(cases)))[k::4] for k in range(4)]
     unseen: list[list[float]] = [[] for _ in cases]
@@ -130,7 +122,7 @@ def _weighed(views: tuple[ViewUse, ...], cases: Sequence[Labelled]) -> Mixture |
             unseen[i] = [confidence_of(v, weighed) for v in cases[i].votes]
     honest = max(_f1(unseen, cases, cut) for cut in _cuts(unseen))
     weighed = _logistic(views, cases)
-    if weighed is None or honest <= _shares(views, cases).f1 + MARGIN:
+    if weighed is None or honest <= equal.f1 + MARGIN:
         return None
     made = _shares(weighed, cases)
     return Mixture(made.views, made.agreement, min(made.f1, honest))

@@ -6,7 +6,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
@@ -70,6 +70,14 @@ def in_threads(
         yield from _collect(len(threads), finished, waiting, interrupt or threading.Event(), grace)
     finally:
         waiting.stop()
+
+
+def side_by_side(asks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """What each gives, in their order, all asked at once; one alone is asked on the caller's own thread."""
+    if len(asks) == 1:
+        return [asks[0]()]
+    found = dict(in_threads(range(len(asks)), lambda i: (i, asks[i]()), len(asks)))
+    return [found[i] for i in range(len(asks))]
 
 
 class _Waiting(Generic[Item]):

@@ -18,7 +18,7 @@ from archehr.program.lm.metered import MeteredEngine
 from archehr.program.lm.policy import LMConfigError
 from archehr.program.settings import PipelineSettings
 from archehr.program.signature_hash import fits
-from archehr.program.stages.registry import STAGES
+from archehr.program.stages.registry import PROMPTED
 
 SETTINGS = "settings"
 _LM = "make_lm"  # an LM of ours stands as {"make_lm": its settings}: no engine, which would be a class to import
@@ -84,7 +84,7 @@ def of_program_file(path: Path) -> dict[str, Any] | None:
         return None
     try:
         stages = {name: (part["signature"], part["demos"]) for name, part in raw["stages"].items()}
-        known = stages.keys() <= STAGES.keys() and fits(raw["signature_hash"], stages)
+        known = all(name in PROMPTED for name in stages) and fits(raw["signature_hash"], stages)
     except (KeyError, TypeError, AttributeError):
         known = False
     if not known:

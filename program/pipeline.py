@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import dspy
 
 from archehr.data.case import AnswerSentence, Case, DataError
 from archehr.program import dspy_state
-from archehr.program.batch import in_threads
+from archehr.program.batch import side_by_side
 from archehr.program.checking import Answer, check_answer
 from archehr.program.declining import NOT_ANSWERED
 from archehr.program.extractive import EXTRACTIVE_CUT
@@ -27,7 +28,8 @@ from archehr.program.stages.render import near, of_ids, render
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.stages.stage import has_prompt
 from archehr.program.stages.verify.verify import check_facts
-from archehr.program.stages.views.vote import Ballot, agree
+from archehr.program.stages.views.consensus import most_like_the_others
+from archehr.program.stages.views.vote import count_votes
 from archehr.program.types import Link, Notice, SentenceScore, StageName, Verdict
 
 QuestionSource = Literal["own", "given"]
@@ -80,9 +82,11 @@ class GroundedQA(dspy_state.Saved):
         return await asyncio.to_thread(self.forward, case, question, stages)
 
     def use_settings(self, settings: PipelineSettings) -> None:
-        """Work by other settings from now on, in every stage; views and checks that they ask for are made. Raises
-        DataError for a view that is not there."""
-        asks_lm, self.settings = self.asks_lm, settings
+        """Work by other settings from now on, in every stage; views and checks that they ask for are made, without an
+        LM no views. Raises DataError for a view that is not there."""
+        if not (asks_lm := self.asks_lm):
+            settings = settings.model_copy(update={"views": PRESETS["default"].views})
+        self.settings = settings
         for stage in held(settings):
             if not hasattr(self, stage.name):
                 made = stage.module if asks_lm else stage.twin
@@ -143,8 +147,8 @@ class _Run:
 
     def own_question(self) -> str:
         if self._own is None:
-            made = self._call("reformulate", narrative=self.case.narrative, phrases=self.case.question_phrases)
-            self._own = made.question
+            given = {"narrative": self.case.narrative, "phrases": self.case.question_phrases}
+            self._own = self._consensus("reformulate", lambda made: str(made.question), **given).question
         return self._own
 
     def question(self) -> str:
@@ -156,35 +160,12 @@ class _Run:
 
     def scores(self) -> list[SentenceScore]:
         if self._scores is None:
-            made = self._ballots()
-            views = self.program.settings.views
-            self._scores = list(made[0].scores) if len(made) == 1 else agree(made, views)
+            views, case = self.program.settings.views, self.case
+            wanted = [(view.name, k) for view in views for k in range(view.samples)]
+            given = {"question": self.question(), "narrative": case.narrative, "sentences": case.sentences}
+            self._scores, told = count_votes([n for n, _ in wanted], self._replies(wanted, **given), views)
+            self.notices += told
         return self._scores
-
-    def _ballots(self) -> list[Ballot]:
-        """The replies of every view and sample, asked for side by side; what some failed on, the others decide."""
-        given = {
-            "question": self.question(),
-            "narrative": self.case.narrative,
-            "sentences": self.case.sentences,
-        }
-        wanted = [(view.name, k) for view in self.program.settings.views for k in range(view.samples)]
-        if len(wanted) == 1:
-            made = self._call(wanted[0][0], **given)
-            return [Ballot(wanted[0][0], made.scores)]
-
-        def ask(number: int) -> tuple[int, dspy.Prediction]:
-            view, sample = wanted[number]
-            with at(case_id=self.case.id, stage=view):
-                return number, getattr(self.program, view)(**given, sample=sample)
-
-        replies = [made for _, made in sorted(in_threads(range(len(wanted)), ask, len(wanted)), key=lambda r: r[0])]
-        for (view, _), made in zip(wanted, replies, strict=True):
-            self.notices += made.notices
-            if made.silent and any(len(other.silent) < len(made.silent) for other in replies):
-                how = "it has no vote" if len(made.silent) == len(made.scores) else "it has no vote on a part"
-                self.notices.append(Notice(view, "view_failed", how))
-        return [Ballot(view, m.scores, m.silent) for (view, _), m in zip(wanted, replies, strict=True)]
 
     def evidence(self) -> list[str]:
         if self._evidence is None:
@@ -208,7 +189,7 @@ class _Run:
 
     def answer(self) -> list[str]:
         if self._answer is None:
-            made = self._call("generate", **self._to_generate())
+            made = self._consensus("generate", lambda made: " ".join(made.answer_sentences), **self._to_generate())
             self._answer, self._sources = made.answer_sentences, made.get("sources")
             if made.get("declined"):
                 self._decline()
@@ -281,11 +262,28 @@ class _Run:
         made = self._call("align", answer_sentences=answer, sentences=self.case.sentences, question=self.question())
         return made.links
 
+    def _consensus(self, stage: StageName, text: Callable[[dspy.Prediction], str], **inputs: object) -> dspy.Prediction:
+        """The reply of a stage or, of as many as the settings ask for, the one whose text is most like the others."""
+        asks_lm = has_prompt(getattr(self.program, stage))
+        samples = getattr(self.program.settings.samples, stage) if asks_lm else 1
+        replies = self._replies([(stage, k) for k in range(samples)], **inputs)
+        reply = most_like_the_others(replies, text) if samples > 1 else replies[0]
+        self.notices += reply.get("notices") or []
+        return reply
+
     def _call(self, stage: StageName, **inputs: object) -> dspy.Prediction:
-        with at(case_id=self.case.id, stage=stage):
-            made = getattr(self.program, stage)(**inputs)
+        (made,) = self._replies([(stage, 0)], **inputs)
         self.notices += made.get("notices") or []
         return made
+
+    def _replies(self, wanted: Sequence[tuple[StageName, int]], **inputs: object) -> list[dspy.Prediction]:
+        """What these stages or views reply, a sample each, asked side by side."""
+
+        def ask(stage: StageName, sample: int) -> dspy.Prediction:
+            with at(case_id=self.case.id, stage=stage):
+                return getattr(self.program, stage)(**inputs, **({"sample": sample} if sample else {}))
+
+        return side_by_side([partial(ask, *which) for which in wanted])
 
 
 def own_answer_sentences(answer: Sequence[str]) -> tuple[AnswerSentence, ...]:

@@ -16,10 +16,19 @@ class Temperatures(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reformulate: float = Field(default=0.0, ge=0)
-    score: float = Field(default=0.0, ge=0)
+    score: float = Field(default=0.0, ge=0, description="of every view")
     generate: float = Field(default=0.1, ge=0)
     align: float = Field(default=0.0, ge=0)
     sample: float = Field(default=0.7, ge=0, description="of every reply to a prompt after its first")
+
+
+class Samples(BaseModel):
+    """How many replies are asked for, of which the one most like the others is kept; those to score are in `views`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reformulate: int = Field(default=1, ge=1, le=20)
+    generate: int = Field(default=1, ge=1, le=20)
 
 
 class ViewUse(BaseModel):
@@ -31,6 +40,9 @@ class ViewUse(BaseModel):
     samples: int = Field(default=1, ge=1, le=20)
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     cut: int = Field(default=5, ge=1, le=5, description="a reply votes for the sentences it scores at least this")
+
+    def __str__(self) -> str:
+        return f"{self.name}*{self.samples}" if self.samples > 1 else self.name
 
 
 class PipelineSettings(BaseModel):
@@ -45,6 +57,7 @@ class PipelineSettings(BaseModel):
     relaxed_cut: int = Field(default=4, ge=1, le=5, description="used where no sentence reaches `cut`")
     views: tuple[ViewUse, ...] = Field(default=(ViewUse(name="score"),), min_length=1)
     agreement: float = Field(default=0.5, gt=0, le=1, description="the cut where several views or samples vote")
+    samples: Samples = Samples()
     verify: Literal["off", "flag", "revise"] = Field(
         default="off", description="off: only numbers, dates and names are checked; revise: at most four calls more"
     )
@@ -60,6 +73,13 @@ class PipelineSettings(BaseModel):
     def _one_for_all_stages(cls, value: Any) -> Any:
         stages = [name for name in Temperatures.model_fields if name != "sample"]
         return dict.fromkeys(stages, value) if isinstance(value, (int, float)) else value
+
+    def temperature_of(self, stage: str, sample: int = 0) -> float:
+        """The sampling temperature of a reply; every view is asked as `score` is."""
+        if sample:
+            return self.temperature.sample
+        asked_as = "score" if any(view.name == stage for view in self.views) else stage
+        return float(getattr(self.temperature, asked_as, 0.0))
 
     def changed(self, changes: Mapping[str, Any]) -> PipelineSettings:
         """These settings with some of them changed; a `cut` below `relaxed_cut` takes that down with it.
@@ -115,7 +135,23 @@ def parse_views(text: str) -> tuple[ViewUse, ...]:
             raise DataError(
                 f"--views {text}: write NAME or NAME*SAMPLES (1 to 20), for example score,answer_first*2"
             ) from None
+    if twice := [use.name for i, use in enumerate(uses) if use.name in [before.name for before in uses[:i]]]:
+        raise DataError(f"--views {text}: {twice[0]} stands there twice; name it once, with samples: {twice[0]}*2")
     return tuple(uses)
+
+
+def parse_samples(text: str) -> dict[str, int]:
+    """ "reformulate=3,generate=5" -> the replies of each stage. Raises DataError."""
+    numbers = {}
+    for part in text.replace(" ", "").split(","):
+        stage, _, number = part.partition("=")
+        if stage not in Samples.model_fields or not number.isdecimal():
+            raise DataError(
+                f"--samples {text}: write STAGE=NUMBER of {' and '.join(Samples.model_fields)}, as generate=5; "
+                "several replies of a view are --views score*3"
+            )
+        numbers[stage] = int(number)
+    return numbers
 
 
 # `seed` is the published system: keep 4 and 5, else 3, else the first three sentences; nothing is asked twice,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import dspy
 
 from archehr.data.case import DataError
+from archehr.program.dspy_state import dump_prompt
 from archehr.program.pipeline import GroundedQA
 from archehr.program.stages.registry import PROMPTED, STAGES, prompted
 from archehr.program.stages.stage import has_prompt, predictor
@@ -31,7 +33,8 @@ def with_lms(program: GroundedQA, lms: LMs) -> tuple[GroundedQA, dspy.BaseLM | N
             raise DataError(f"--lm {stage}=…: no stage {stage}; the stages are {', '.join(STAGES)}")
         module = getattr(program, stage, None)
         if module is None or not has_prompt(module):
-            raise DataError(f"--lm {stage}=…: this program's {stage} stage asks no LM")
+            remedy = "; ask for it with --views or --verify" if program.asks_lm and stage not in STAGES else ""
+            raise DataError(f"--lm {stage}=…: this program's {stage} stage asks no LM{remedy}")
         module.set_lm(lm)
     return program, lms.get("")
 
@@ -59,6 +62,17 @@ def stage_lms(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[StageName, ds
     return {stage: predictor(getattr(program, stage)).lm or lm for stage in prompted(program)}
 
 
+def voting_twice(program: GroundedQA, lm: dspy.BaseLM | None) -> tuple[StageName, StageName] | None:
+    """Two views that ask the same LM the same, whose votes would be one; None where all differ."""
+    lms, seen = stage_lms(program, lm), dict[str, StageName]()
+    for name in (view.name for view in program.settings.views if view.name in lms):
+        asked = [dump_prompt(predictor(getattr(program, name))), lm_identity(lms[name])]
+        before = seen.setdefault(json.dumps(asked, sort_keys=True, default=str), name)
+        if before != name:
+            return before, name
+    return None
+
+
 def lms_identity(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[str, Any] | None:
     """The LMs of a run as far as they shape answers: the identity of the one that most stages ask, with those of the
     others under `stages`."""
@@ -75,11 +89,11 @@ def lms_identity(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[str, Any] 
 
 def given_identity(lms: LMs) -> dict[str, Any] | None:
     """The LMs given as far as they shape answers: the identity of the one for all stages (of the first, where there is
-    none), with those of the others under `stages`."""
+    none), with those named for a stage under `stages`."""
     if not isinstance(lms, Mapping):
         return lm_identity(lms)
     main = lm_identity(lms.get("", next(iter(lms.values()), None)))
-    others = {stage: lm_identity(lm) for stage, lm in lms.items() if stage and lm_identity(lm) != main}
+    others = {stage: lm_identity(lm) for stage, lm in lms.items() if stage}
     return {**main, "stages": others} if main is not None and others else main
 
 

@@ -22,6 +22,7 @@ NoticeKind = Literal[
     "not_answered",
     "language",
     "view_failed",
+    "sample_failed",
     "unsupported",
     "revised",
     "dropped",

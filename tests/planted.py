@@ -58,6 +58,25 @@ def planted(kind: str, cases: Sequence[Case]) -> Iterator[Planted]:
                 break
 
 
+def every_number(cases: Sequence[Case]) -> Iterator[Planted]:
+    """Every number of every true sentence, in digits or a word, made wrong in up to six ways."""
+    number = re.compile(rf"(?<![\w.,/-])\d+(?:\.\d+)?(?![\w/]|\.\d)|\b(?:{'|'.join(NUMBER_WORDS)})\b")
+    for true in true_sentences(cases):
+        for found in number.finditer(true.text):
+            for wrong in _wrong_ways(found.group()):
+                made = true.text[: found.start()] + wrong + true.text[found.end() :]
+                if not _by_chance(made, true):
+                    yield Planted(true.case, true.sentence, made)
+
+
+def _wrong_ways(number: str) -> list[str]:
+    if number in NUMBER_WORDS:
+        at = NUMBER_WORDS.index(number)
+        return [NUMBER_WORDS[(at + k) % len(NUMBER_WORDS)] for k in range(1, 7)]
+    value = float(number)
+    return [f"{v:g}" for v in (value + 1, value - 1, value + 7, value * 2 + 3, value * 10, value / 10)]
+
+
 def _by_chance(made: str, true: Planted) -> bool:
     new = set(re.findall(r"\w+", made)) - set(re.findall(r"\w+", true.text))
     there = " ".join(true.cited_texts)

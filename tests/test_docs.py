@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -58,6 +59,21 @@ def test_the_shared_task_walk(own_folder: Path, server: StubServer) -> None:
     assert asked[those(lambda line: "optimize" in line)[0]] > 0 and (own_folder / "public.json").exists()
     assert (own_folder / "c" / "comparison.html").exists()
     assert "all 6 cases were already done" in walked(rest)
+
+
+def test_the_views_walk(own_folder: Path) -> None:
+    lines = [line for block in blocks("views.md", "console") for line in block.splitlines()]
+    said = {}
+    for line in lines:
+        done = ran(own_folder, "-m", "archehr", *shlex.split(line)[2:])
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        said[line] = done.stdout + done.stderr
+    auto, few = (text for line, text in said.items() if line.startswith("$ archehr optimize"))
+    assert "calls a case" in auto and "calls a case" in few and "--max-calls 150: the views tried are" in auto
+    assert len(json.loads((own_folder / "q.json").read_text())["stages"]["score_few"]["demos"]) == 2
+    assert "supported</span>" in (own_folder / "checked" / "report.html").read_text()
+    done = ran(own_folder, "-c", "\n".join(blocks("views.md", "python")))
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_dspy_walk(own_folder: Path, server: StubServer) -> None:

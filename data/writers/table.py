@@ -70,7 +70,7 @@ def write_parquet(folder: Path, answers: Iterable[Answered], origin: Made) -> Pa
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
     path = folder / f"{NAME}.parquet"
     with private_file(path) as out, ParquetWriter(out, schema) as table:
-        coming = rows(answers)
-        while some := list(islice(coming, _AT_ONCE)):
-            table.write_table(pa.Table.from_pylist(some, schema))
+        remaining = rows(answers)
+        while batch := list(islice(remaining, _AT_ONCE)):
+            table.write_table(pa.Table.from_pylist(batch, schema))
     return path

@@ -10,6 +10,7 @@ from archehr.data.joined import data_label
 from archehr.optimize.compare.program_run import ProgramRun
 from archehr.program.run.records import fitted_cases
 from archehr.program.stages.demos import made_from
+from archehr.program.stages.views.vote import views_in_words
 
 GENERIC_NAME = "archehr-qa"  # what the organisers call every file
 
@@ -74,7 +75,8 @@ def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     software that are not the same in all that have them."""
     flat = [
         {
-            **_flat("settings", run.manifest.settings.model_dump(mode="json")),
+            **_flat("settings", run.manifest.settings.model_dump(mode="json", exclude={"views"})),
+            "settings.views": views_in_words(run.manifest.settings),
             **_flat("lm", run.manifest.lm or {}),
             **_flat("versions", run.manifest.versions),
             "stages": ", ".join(run.manifest.stages),

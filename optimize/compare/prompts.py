@@ -46,10 +46,10 @@ def prompt_differences(comparison: Comparison) -> dict[StageName, list[StageDiff
     """Stage or view -> one entry per row that has a prompt of it."""
     runs = {row.label: row.run for row in comparison.rows}
     differences: dict[StageName, list[StageDifference]] = {}
-    for stage in PROMPTED:
+    named = dict.fromkeys(stage for row in comparison.rows if row.run.file for stage in row.run.file.stages)
+    for stage in dict.fromkeys([*(name for name in PROMPTED if name in named), *named]):
         rows = [row for row in comparison.rows if row.run.file and stage in row.run.file.stages]
-        if rows:
-            differences[stage] = [_stage(stage, row.run, runs[row.against] if row.against else None) for row in rows]
+        differences[stage] = [_stage(stage, row.run, runs[row.against] if row.against else None) for row in rows]
     return differences
 
 

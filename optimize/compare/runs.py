@@ -37,6 +37,7 @@ from archehr.program.run.folder import read_run_folder
 from archehr.program.run.job import Job
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.run import PROGRAM, run_cases
+from archehr.program.settings import PRESETS, parse_views
 from archehr.program.stage_lms import LMs, each, in_words, with_lms
 from archehr.program.stages.registry import STAGES
 from archehr.program.types import StageName
@@ -62,20 +63,22 @@ def compare_to_folder(
     resources: Resources | None = None,
     demo_cases: Sequence[Case] | None = None,
     settings: Mapping[str, Any] | None = None,
+    views: Sequence[str] = (),
     **options: Any,
 ) -> Comparison:
     """Compare `programs`, run in `out`/runs, and `run_folders`; write comparison.csv, .md and .html to `out`.
 
     A folder among `programs` is taken for a run folder: of `--runs DIR/*` the option takes only the first.
     `demo_cases` fill the demos of published program files, `settings` replaces those that it names in every program,
-    `options` are those of run_cases. Raises DataError, and what run_cases raises.
+    and each that asks an LM is run with each of `views`, as "score,answer_first". `options` are those of run_cases.
+    Raises DataError, and what run_cases raises.
     """
     _make_folder(out)
     finished = finished_runs(programs)
-    loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
+    loaded = _loaded(programs, settings, views, demo_cases)
     folders = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
     runs = read_runs([*folders, *run_folders, *map(Path, finished)])
-    compared = compare(data.cases, runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
+    compared = compare(tuple(data.cases), runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
     write_page(compared, out / "comparison.html")
@@ -99,6 +102,28 @@ def planned_runs(
             raise DataError(f"{program.name} asks an LM; name one with --lm (knn works offline)")
         for names in lms if asks else [None]:
             yield program, names, out / _folder_name(program, names)
+
+
+def _loaded(
+    programs: Sequence[str],
+    settings: Mapping[str, Any] | None,
+    views: Sequence[str],
+    demo_cases: Sequence[Case] | None,
+) -> list[GroundedQA]:
+    """The programs that are to be run, each that asks an LM with each of `views`."""
+    finished = finished_runs(programs)
+    names = [name for name in programs if name not in finished]
+    return [program for name in names for program in _with_views(name, dict(settings or {}), views, demo_cases)]
+
+
+def _with_views(
+    name: str, settings: Mapping[str, Any], views: Sequence[str], demo_cases: Sequence[Case] | None
+) -> list[GroundedQA]:
+    """The program with each of `views`; as it is where there are none, or it asks no LM."""
+    program = load_program(name, settings or None, demo_cases)
+    if not views or not program.asks_lm:
+        return [program]
+    return [load_program(name, {**settings, "views": parse_views(text)}, demo_cases) for text in views]
 
 
 def run_programs(
@@ -149,6 +174,7 @@ def estimate_comparison(
     make_lm: Callable[[Any], LMs],
     demo_cases: Sequence[Case] | None = None,
     settings: Mapping[str, Any] | None = None,
+    views: Sequence[str] = (),
     question: QuestionSource = "own",
     fresh: bool = False,
 ) -> dict[str, RunEstimate]:
@@ -157,8 +183,7 @@ def estimate_comparison(
     Programs whose prompts are the same share replies through the cache, which is not reckoned with. Raises DataError
     as the comparison would before its first call.
     """
-    finished = finished_runs(programs)
-    loaded = [load_program(name, settings or None, demo_cases) for name in programs if name not in finished]
+    loaded = _loaded(programs, settings, views, demo_cases)
     estimates: dict[str, RunEstimate] = {}
     for program, names, folder in planned_runs(loaded, lms, out / "runs"):
         asked = make_lm(names) if names else None
@@ -182,16 +207,19 @@ def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
-    """The runs in `folders`, with a label each: the program, the LM too where there are several, and a number where
-    the same comes again. Raises DataError for a folder that holds no run."""
+    """The runs in `folders`, with a label each: the program, its views and its LM too where there are several, and a
+    number where the same comes again. Raises DataError for a folder that holds no run."""
     contents = [read_run_folder(folder) for folder in folders]
     lms = {in_words(manifest.lm) for manifest, _ in contents if manifest.lm}
+    views = {_views(manifest) for manifest, _ in contents if manifest.lm}
     stems = [Path(manifest.program).stem for manifest, _ in contents]
     runs: list[ProgramRun] = []
     for folder, (manifest, records), stem in zip(folders, contents, stems, strict=True):
         others = {str(m.program) for (m, _), s in zip(contents, stems, strict=True) if s == stem}
         name = stem if len(others) == 1 else manifest.program
-        label = f"{name}, {in_words(manifest.lm)}" if manifest.lm and len(lms) > 1 else name
+        parts = [_views(manifest)] if manifest.lm and len(views) > 1 else []
+        parts += [in_words(manifest.lm)] if manifest.lm and len(lms) > 1 else []
+        label = ", ".join([name, *parts])
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
         file, unknown = _prompts(folder, manifest)
         runs.append(
@@ -200,6 +228,10 @@ def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
             )
         )
     return runs
+
+
+def _views(manifest: Manifest) -> str:
+    return "+".join(map(str, manifest.settings.views))
 
 
 def _prompts(folder: Path, manifest: Manifest) -> tuple[ProgramFile | None, str]:
@@ -233,10 +265,13 @@ def _fitted(folder: Path) -> FittedFile | None:
 
 
 def _folder_name(program: GroundedQA, names: Names | None) -> str:
-    """PROGRAM-LM; a program file also by its content, so that a new version of it is run anew."""
+    """PROGRAM-VIEWS-LM, without the default's one view; a program file also by its content, so that a new version of it
+    is run anew."""
+    views = program.settings.views
+    named = [] if views == PRESETS["default"].views else [str(view) for view in views]
     by_stage = {"": names} if isinstance(names, str) else names or {}
     lms = (f"{stage}-{name}" if stage else name for stage, name in by_stage.items())
-    parts = [Path(program.name).stem, *lms]
+    parts = [Path(program.name).stem, *named, *lms]
     if Path(program.name).suffix:
         parts.insert(1, program_hash(program)[:6])
     return "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))

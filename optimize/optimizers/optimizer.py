@@ -17,9 +17,13 @@ from archehr.program.types import StageName
 
 @dataclass(frozen=True)
 class Options:
-    """What an optimisation does. `demos` and `token_budget` are per stage; `weights` is subtask -> weight in the
-    choice among candidates. `demos_tried` are several numbers of demos to choose among (none: `demos` alone), `views`
-    the ways of asking for evidence with the most samples of each (none: the program's own)."""
+    """What an optimisation does.
+
+    `demos` and `token_budget` are per stage; `weights` is subtask -> weight in the choice among candidates.
+    `demos_tried` are several numbers of demos to choose among (none: `demos` alone), but in the stages that `demos_of`
+    gives a number of their own; `views` the ways of asking for evidence with the most samples of each (none: the
+    program's own), as far as their trial keeps within `max_calls`.
+    """
 
     optimizer: str = "labeled"
     stages: tuple[StageName, ...] = tuple(STAGES)
@@ -30,7 +34,9 @@ class Options:
     seed: int = 0
     weights: Mapping[int, float] = field(default_factory=lambda: {2: 1.0, 4: 1.0})
     demos_tried: tuple[int, ...] = ()
+    demos_of: Mapping[StageName, int] = field(default_factory=dict)
     views: tuple[ViewUse, ...] = ()
+    max_calls: int | None = None
 
     @property
     def prompts(self) -> tuple[StageName, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from archehr.data.case import DataError
 
 SIZE_LIMIT = 2**30  # bytes; what was not read for longest goes first
+IN_MEMORY = 1_000  # replies; all are on disk
 MODELS = "models.json"  # which model versions replied: optimize keeps them here, for cached replies name none
 _decided = False  # whether replies have a place of our choosing yet
 
@@ -72,6 +73,7 @@ def configure_cache(folder: Path) -> None:
             enable_memory_cache=True,
             disk_cache_dir=str(folder),
             disk_size_limit_bytes=SIZE_LIMIT,
+            memory_max_entries=IN_MEMORY,
             restrict_pickle=True,
         )
     except (OSError, sqlite3.Error) as exc:

@@ -170,6 +170,27 @@ class Ledger:
         with self._lock:
             return dict(self._models)
 
+    def taken(self) -> dict[str, Any]:
+        """All that is booked, as plain JSON for the `book_taken` of a ledger in another process."""
+        return {
+            "stages": list(self.by_stage().items()),
+            "lms": self.by_lm(),
+            "models": self.models(),
+            "notes": self.notes(),
+        }
+
+    def book_taken(self, taken: dict[str, Any]) -> None:
+        """Book what another ledger has `taken`, by stage, LM and model; its cases stay apart, as their records tell."""
+        with self._lock:
+            for stage, count in taken["stages"]:
+                self._stages.setdefault(stage, Count()).add(Count(**count))
+            for lm, count in taken["lms"].items():
+                self._by_lm.setdefault(lm, Count()).add(Count(**count))
+            for version, replies in taken["models"].items():
+                self._models[version] = self._models.get(version, 0) + replies
+        for line in taken["notes"]:
+            self.note(line)
+
 
 def sum_of(totals: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The sum of what several ledgers gave as their `totals`."""
@@ -226,15 +247,21 @@ class Budget:
     def reserve(self, need: Need) -> None:
         """Set `need` aside, waiting for calls in flight where they may leave room; else raise BudgetExceeded."""
         with self._turn:
-            while True:
-                self.stopped = self.stopped or self._passed(need, [])
-                if self.stopped is not None:
-                    self._turn.notify_all()
-                    raise BudgetExceeded(self.stopped)
-                if self._passed(need, self._held) is None:
-                    self._held.append(need)
-                    return
+            while not self.sets_aside(need):
                 self._turn.wait()
+
+    def sets_aside(self, need: Need) -> bool:
+        """Set `need` aside where it fits beside the calls in flight, and say whether it did; raise BudgetExceeded
+        where it will not fit once they are settled either."""
+        with self._turn:
+            self.stopped = self.stopped or self._passed(need, [])
+            if self.stopped is not None:
+                self._turn.notify_all()
+                raise BudgetExceeded(self.stopped)
+            fits = self._passed(need, self._held) is None
+            if fits:
+                self._held.append(need)
+            return fits
 
     def settle(self, need: Need, tokens: int, cost: float) -> None:
         """Book what the call for which `need` was set aside really used."""

@@ -24,11 +24,11 @@ def cut_of_another(program: GroundedQA, lm: dspy.BaseLM | None) -> str | None:
     fitted = program.provenance.cut_fitted_to if hasattr(program, "provenance") else None
     if fitted is None or not program.asks_lm:
         return None
-    first = program.settings.views[0].name
-    lm = predictor(getattr(program, first)).lm or lm
-    if lm is None:
+    lms = [predictor(getattr(program, view.name)).lm or lm for view in program.settings.views]
+    asked = ", ".join(dict.fromkeys(its.model for its in lms if its is not None))
+    if not asked:
         return None
-    other = [f"{fitted['lm']}, not {lm.model}"] if fitted["lm"] != lm.model else []
+    other = [f"{fitted['lm']}, not {asked}"] if fitted["lm"] != asked else []
     other += ["other prompts or demos"] if fitted["prompts"] != evidence_prompts(program) else []
     if not other:
         return None

@@ -16,6 +16,7 @@ from archehr.program.stages.adapter import TellingJSONAdapter
 from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.render import render
 from archehr.program.stages.stage import predictor
+from archehr.program.stages.views.vote import views_in_words
 from archehr.program.types import StageName
 
 
@@ -113,6 +114,7 @@ def _settings(program: GroundedQA) -> str:
     """The cuts, which every optimisation fits, and what else is not as in the default preset."""
     default = PRESETS["default"].model_dump()
     values = {k: v for k, v in program.settings.model_dump().items() if v != default[k] or k in ("cut", "relaxed_cut")}
+    values |= {"views": views_in_words(program.settings)} if "views" in values else {}
     return ", ".join(f"{k} {v}" for k, v in values.items())
 
 

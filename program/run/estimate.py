@@ -11,7 +11,7 @@ import dspy
 from dspy import lm15
 
 from archehr.data.case import Case
-from archehr.data.case_file import chosen
+from archehr.data.case_file import filter_cases
 from archehr.program.batch import in_threads
 from archehr.program.lm import Backend, metered_lm, prompt_parts
 from archehr.program.lm.ledger import Price, Tokens, booked_apart
@@ -57,7 +57,7 @@ def left_of(cases: Sequence[Case], folder: Path | None) -> Sequence[Case]:
     if folder is None or not (folder / MANIFEST).exists():
         return cases
     _, done = read_run_folder(folder)
-    return chosen(cases, lambda case_id: not done.is_done(case_id))
+    return filter_cases(cases, lambda case_id: not done.is_done(case_id))
 
 
 def estimate(job: Job, cases: Sequence[Case], workers: int = 4) -> dict[str, StageEstimate]:

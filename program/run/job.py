@@ -14,7 +14,7 @@ from archehr.program.lm.ledger import Ledger
 from archehr.program.lm.wire.errors import Outages
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.run.records import CaseRecord
-from archehr.program.stage_lms import stage_lms
+from archehr.program.stage_lms import stage_lms, voting_twice
 from archehr.program.stages.registry import possible_stages
 from archehr.program.types import StageName
 
@@ -55,6 +55,12 @@ class Job:
             raise DataError("this program asks an LM; name one with --lm, or run --program extractive")
         if without:
             raise DataError(f"no LM for {', '.join(without)}; name one for the stages without their own: --lm NAME")
+        if (same := voting_twice(self.program, self.lm)) is not None:
+            first, second = same
+            raise DataError(
+                f"views {first} and {second} ask one LM the same: give {second} its own, --lm {second}=NAME, or other "
+                f"demos; more replies to one prompt are --views {first}*2"
+            )
         if self.question == "given":
             for case in cases:
                 if case.sentences and not case.clinician_question:

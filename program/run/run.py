@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from archehr.data.case import Case
-from archehr.data.case_file import chosen, ids_of
+from archehr.data.case_file import filter_cases, ids_of
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
 from archehr.data.json_stream import json_pieces
-from archehr.data.submission import iter_submission, submission_entries, submission_file
+from archehr.data.submission import read_submission, submission_entries, submission_file
 from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
@@ -122,10 +122,10 @@ def run_cases(
     with booked_apart(tell) as ledger, watching_outages() as outages:
         counted = any(hasattr(getattr(its, "engine", None), "ledger") for its in job.lms)
         job = replace(job, ledger=ledger if counted else None, outages=outages)
-        answering = engine_of(engine, job, len(data.cases))
+        chosen_engine = engine_of(engine, job, len(data.cases))
         if out is None:
-            return _in_memory(job, data, workers, answering, on_case)
-        call = _Call(Path(out), workers, answering, fresh, keep_fallbacks, export, on_case, on_resume, tell)
+            return _in_memory(job, data, workers, chosen_engine, on_case)
+        call = _Call(Path(out), workers, chosen_engine, fresh, keep_fallbacks, export, on_case, on_resume, tell)
         return _in_folder(job, data, call)
 
 
@@ -166,8 +166,8 @@ def _in_folder(job: Job, data: Dataset, call: _Call) -> RunResult:
     with RunFolder(call.out, identity, fresh=call.fresh) as folder:
         _prepare(job, identity, folder, call.tell)
         earlier = folder.manifest.sessions if folder.manifest else []
-        finished = folder.records.__contains__ if call.keep_fallbacks else folder.records.is_done
-        left = chosen(data.cases, lambda case_id: not finished(case_id))
+        is_finished = folder.records.__contains__ if call.keep_fallbacks else folder.records.is_done
+        left = filter_cases(data.cases, lambda case_id: not is_finished(case_id))
         call.on_resume(len(data.cases) - len(left))
 
         def keep_manifest() -> None:
@@ -206,7 +206,7 @@ def _finished(data: Dataset, folder: RunFolder, resumed: int, call: _Call) -> Ru
     assert folder.manifest is not None
     records = folder.records.of(ids_of(data.cases))
     result = RunResult(records, folder.manifest, call.out, resumed=resumed, cases=data.cases)
-    finished = chosen(data.chosen_from or data.cases, folder.records.__contains__)
+    finished = filter_cases(data.chosen_from or data.cases, folder.records.__contains__)
     if more := len(finished) - len(data.cases):
         call.tell(f"the submissions and the report hold {more} more cases that were finished in {call.out} before")
     _write_results(result, finished, folder.records, call.export)
@@ -234,7 +234,7 @@ def _write_results(result: RunResult, cases: Sequence[Case], journal: Journal, e
     _write_submissions(result.files, records)
     result.exports = write_predictions(result.folder, cases, records, result.manifest, export)
     if any(c.gold for c in cases):
-        result.scores = score_run({n: iter_submission(path) for n, path in result.files.items()}, cases)
+        result.scores = score_run({n: read_submission(path) for n, path in result.files.items()}, cases)
         write_private(result.folder / "scores.json", chain(json_pieces(result.scores), "\n"))
     write_report(result.manifest, result.scores, cases, records, result.folder / "report.html")
 

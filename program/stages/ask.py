@@ -112,7 +112,7 @@ def _config(predict: dspy.Predict, stage: StageName, settings: PipelineSettings,
     lm = predict.lm or dspy.settings.lm
     config: dict[str, Any] = {}
     if lm is None or accepts_temperature(lm):
-        config["temperature"] = settings.temperature.sample if sample else getattr(settings.temperature, stage, 0.0)
+        config["temperature"] = settings.temperature_of(stage, sample)
     if sample:  # the first reply is today's; further ones differ in what the cache and the server go by
         config["rollout_id"] = sample
         if lm is not None and "seed" in lm.supported_params:

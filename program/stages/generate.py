@@ -39,10 +39,11 @@ class GenerateSignature(dspy.Signature):
 
 
 class Generate(dspy.Module):
-    """question, evidence, note -> answer_sentences (1..75 words in all) and notices.
+    """question, evidence, note -> answer_sentences (1..75 words in all), silent and notices.
 
-    A declined answer is NOT_ANSWERED alone, with a notice and `declined` True. Where the extractive twin answered,
-    `sources` holds the note ids that each sentence was made from.
+    A declined answer is NOT_ANSWERED alone, with a notice and `declined` True. If the LM fails, which is then `silent`,
+    the extractive twin answers, and `sources` holds the note ids that each sentence was made from. `sample` asks for
+    another reply to the same prompt.
     """
 
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
@@ -61,7 +62,7 @@ class Generate(dspy.Module):
         self.predict.signature = signature.with_updated_fields("answer_sentences", desc=_with_limit(described, words))
 
     def forward(
-        self, question: str, evidence: Sequence[Sentence], note: str, refused: str | None = None
+        self, question: str, evidence: Sequence[Sentence], note: str, refused: str | None = None, sample: int = 0
     ) -> dspy.Prediction:
         """`refused` tells the LM what a check found wrong with its last answer."""
         reply = ask(
@@ -69,16 +70,17 @@ class Generate(dspy.Module):
             self._check,
             "generate",
             self.settings,
+            sample,
             question=question,
             evidence=render(evidence),
             note=note,
         )
         if reply.value is None:
-            twin = ExtractiveGenerate(self.settings)(question=question, evidence=evidence, note=note)
-            told = [*reply.notices, *twin.notices]
-            return dspy.Prediction(answer_sentences=twin.answer_sentences, sources=twin.sources, notices=told)
+            made = ExtractiveGenerate(self.settings)(question=question, evidence=evidence, note=note)
+            made.silent, made.notices = True, [*reply.notices, *made.notices]
+            return made
         declined = self.settings.abstain and reply.value == [NOT_ANSWERED]
-        return dspy.Prediction(answer_sentences=reply.value, declined=declined, notices=reply.notices)
+        return dspy.Prediction(answer_sentences=reply.value, declined=declined, silent=False, notices=reply.notices)
 
     def _told(self, refused: str) -> dspy.Predict:
         signature = self.predict.signature

@@ -30,21 +30,25 @@ class ReformulateSignature(dspy.Signature):
 
 
 class Reformulate(dspy.Module):
-    """narrative -> question (one line, 1..15 words) and notices. The extractive twin answers if the LM fails."""
+    """narrative -> question (one line, 1..15 words), silent and notices.
+
+    The extractive twin answers if the LM fails, which is then `silent`. `sample` asks for another reply to the same
+    prompt.
+    """
 
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
         super().__init__()
         self.settings = settings
         self.predict = dspy.Predict(ReformulateSignature)
 
-    def forward(self, narrative: str, phrases: tuple[str, ...] = ()) -> dspy.Prediction:
-        reply = ask(self.predict, self._check, "reformulate", self.settings, narrative=narrative)
+    def forward(self, narrative: str, phrases: tuple[str, ...] = (), sample: int = 0) -> dspy.Prediction:
+        reply = ask(self.predict, self._check, "reformulate", self.settings, sample, narrative=narrative)
         question = reply.value
         if question is None:
             question = ExtractiveReformulate(self.settings.question_words)(
                 narrative=narrative, phrases=phrases
             ).question
-        return dspy.Prediction(question=question, notices=reply.notices)
+        return dspy.Prediction(question=question, silent=reply.value is None, notices=reply.notices)
 
     def _check(self, prediction: dspy.Prediction) -> Checked[str]:
         return check_question(str(prediction.question or ""), self.settings.question_words)

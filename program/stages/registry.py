@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from archehr.data import plugins
@@ -14,6 +15,7 @@ from archehr.program.stages import align, generate, reformulate, score_sentences
 from archehr.program.stages.stage import Stage, has_prompt
 from archehr.program.stages.verify import verify
 from archehr.program.stages.views import answer_first
+from archehr.program.stages.views.view import View
 from archehr.program.types import StageName, shorten
 
 PIPELINE: tuple[Stage, ...] = (reformulate.STAGE, score_sentences.STAGE, generate.STAGE, align.STAGE)
@@ -26,8 +28,38 @@ VIEWS: dict[StageName, Stage] = {view.name: view for view in (answer_first.STAGE
 # Stages that a program has if its settings ask for them.
 _ON_DEMAND: dict[StageName, Stage] = {verify.STAGE.name: verify.STAGE}
 
+
+class _Prompted(ChainMap[StageName, Stage]):
+    """Stages and views by name; a view is there under every name of its own too, as score_b."""
+
+    def __missing__(self, name: StageName) -> Stage:
+        ways = [view for view in _views() if name.startswith(f"{view}_")]
+        if not ways:
+            raise KeyError(name)
+        return _voter(name, _views()[max(ways, key=len)])
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or any(str(name).startswith(f"{view}_") for view in _views())
+
+
+def _views() -> dict[StageName, Stage]:
+    return {"score": STAGES["score"], **VIEWS}
+
+
+def _voter(name: StageName, view: Stage) -> Stage:
+    """The view once more as a voter called `name`, with its own prompt, demos and LM."""
+
+    def module(settings: PipelineSettings) -> View:
+        voter = view.module(settings)
+        assert isinstance(voter, View)
+        voter.name = name
+        return voter
+
+    return replace(view, name=name, module=module, twin=None, subtask=None)
+
+
 # Whatever has a prompt of its own.
-PROMPTED: Mapping[StageName, Stage] = ChainMap(_ON_DEMAND, VIEWS, STAGES)  # iterates STAGES first
+PROMPTED: Mapping[StageName, Stage] = _Prompted(_ON_DEMAND, VIEWS, STAGES)  # iterates STAGES first
 
 
 def add_stage(stage: Stage) -> None:
@@ -56,11 +88,13 @@ def add_view(view: Stage) -> None:
 
 
 def used_views(settings: PipelineSettings) -> list[Stage]:
-    """The views that the settings name. Raises DataError for one that is not there."""
-    known = {"score": STAGES["score"], **VIEWS}
-    if unknown := [view.name for view in settings.views if view.name not in known]:
-        raise DataError(f"view {unknown[0]}: there are {', '.join(known)}; add it first")
-    return [known[view.name] for view in settings.views]
+    """The views that the settings name; `score_b` is a second voter that asks as `score` does. Raises DataError for
+    one that is not there."""
+    others = {*STAGES, *_ON_DEMAND} - {"score"}
+    if unknown := [view.name for view in settings.views if view.name not in PROMPTED or view.name in others]:
+        known = ", ".join(_views())
+        raise DataError(f"--views {unknown[0]}: there are {known}; add it first, or name one once more, as score_b")
+    return [PROMPTED[view.name] for view in settings.views]
 
 
 def held(settings: PipelineSettings) -> list[Stage]:
@@ -71,7 +105,8 @@ def held(settings: PipelineSettings) -> list[Stage]:
 
 def prompted(program: Any) -> list[StageName]:
     """The stages and views of a GroundedQA that ask an LM."""
-    return [name for name in PROMPTED if has_prompt(getattr(program, name, None))]
+    names = dict.fromkeys([*PROMPTED, *(view.name for view in program.settings.views)])
+    return [name for name in names if has_prompt(getattr(program, name, None))]
 
 
 def added_stages() -> list[Stage]:

@@ -21,7 +21,7 @@ from archehr.program.settings import PipelineSettings
 from archehr.program.stages.verify.verify import check_facts
 from archehr.program.types import Link
 from tests.fake_lm import fake_lm
-from tests.planted import PLANTS, Planted, planted, true_sentences
+from tests.planted import PLANTS, Planted, every_number, planted, true_sentences
 from tests.scripted_stages import gold_lm, stage_of
 
 
@@ -48,6 +48,9 @@ def shares(name: str, cases: Sequence[Case], refuses: Callable[[Planted], bool])
     for kind in PLANTS:
         found = [refuses(p) for p in planted(kind, cases)]
         cells.append(f"{kind} {sum(found)}/{len(found)}")
+    if refuses is by_code:
+        found = [refuses(p) for p in every_number(cases)]
+        cells.append(f"every number in six ways {sum(found)}/{len(found)}")
     lost = [refuses(p) for p in true_sentences(cases)]
     print(f"  {name:<12} caught: {', '.join(cells)}; true sentences flagged {sum(lost)}/{len(lost)}")
 

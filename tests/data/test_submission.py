@@ -110,13 +110,13 @@ def test_word_limits_are_reported_not_refused() -> None:
 
 def test_unreadable_submissions_get_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
-        read_submission(tmp_path / "s.json")
+        list(read_submission(tmp_path / "s.json"))
     (tmp_path / "s.json").write_text("{")
     with pytest.raises(DataError, match="not valid JSON"):
-        read_submission(tmp_path / "s.json")
+        list(read_submission(tmp_path / "s.json"))
     (tmp_path / "s.json").write_text(json.dumps({"1": []}))
     with pytest.raises(DataError, match="JSON array"):
-        read_submission(tmp_path / "s.json")
+        list(read_submission(tmp_path / "s.json"))
 
 
 def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path: Path) -> None:

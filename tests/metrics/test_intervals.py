@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from archehr.data.case import DataError
+from archehr.metrics import intervals
 from archehr.metrics.evidence import EvidenceCounts, evidence_table
 from archehr.metrics.intervals import bootstrap, paired_difference
 from archehr.metrics.leaderboard import text_table
@@ -72,3 +73,15 @@ def test_pairs_go_by_case_id_and_need_the_same_cases():
 def test_no_case_no_interval():
     with pytest.raises(DataError, match="no cases"):
         bootstrap(table([]))
+
+
+def test_many_cases_are_drawn_a_block_at_a_time_and_as_if_at_once(monkeypatch):
+    rng = np.random.default_rng(5)
+    counted = table([(n, n + a, n + b) for n, a, b in rng.integers(0, 9, size=(70, 3))])
+    texts = text_table([str(i) for i in range(70)], {"bleu": rng.random(70)}, 3)
+    at_once = bootstrap(counted), bootstrap(texts)
+    for block in (1, 100, 4321):
+        monkeypatch.setattr(intervals, "BLOCK", block)
+        assert bootstrap(counted)["strict_micro_f1"] == at_once[0]["strict_micro_f1"]
+        for name, interval in bootstrap(texts).items():
+            assert (interval.low, interval.high) == pytest.approx((at_once[1][name].low, at_once[1][name].high))

@@ -21,9 +21,11 @@ from archehr.optimize.demos import labelled_demos
 from archehr.program.lm import Budget, BudgetExceeded, in_process, metered_lm
 from archehr.program.lm.engines.knn import KnnEngine
 from archehr.program.prompts.program_file import load_program, predictor, save_program_file, to_file
+from archehr.program.stages.render import render
 from archehr.terminal.display import RunDisplay
 from tests.conftest import Ran
 from tests.finished_runs import TEST
+from tests.stub_server import Received, StubServer, answer_stage
 
 Command = Callable[..., Ran]
 FEW = Dataset(tuple(TEST[:4]), "sample/test", chosen_from=tuple(TEST))
@@ -117,6 +119,50 @@ def test_run_folders_are_taken_as_they_are(command: Command, optimised: Path) ->
     assert read_runs([Path("b")])[0].unknown == "the program mine.json cannot be read any more"
 
 
+def test_one_view_is_set_beside_several_with_calls_and_tokens(command: Command, monkeypatch: Any) -> None:
+    """Each view of the scripted server finds every other essential sentence."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def reply(received: Received) -> str:
+        case = next(c for c in TEST if render(c.sentences) in received.ask or c.narrative in received.ask)
+        found = [s.id for s in case.sentences if case.gold and s.id in case.gold.essential]
+        if "`cited_answer`" in received.ask:
+            return json.dumps({"cited_answer": [{"sentence": "So.", "evidence_ids": found[1::2] or found}]})
+        if "`scores`" in received.ask:
+            return json.dumps(
+                {"scores": [{"id": s.id, "score": 5 if s.id in found[::2] else 1} for s in case.sentences]}
+            )
+        return answer_stage(received.ask)
+
+    with StubServer(reply) as server:
+        lm = ("--lm", "openai/m", "--api-base", server.openai, "--workers", 1)
+        views = ("--views", "score", "--views", "score,answer_first")
+        call = (
+            "compare",
+            "sample/test",
+            "zero_shot",
+            "extractive-dev",
+            *lm,
+            *views,
+            "--cases",
+            "101-108",
+            "--out",
+            "c",
+        )
+        ran = command(*call, "--json")
+        assert ran.code == 0, ran.err
+        one, both, extractive = json.loads(ran.out)["rows"]
+        sent = len(server.received)
+    assert [r["row"] for r in (one, both)] == ["zero_shot, score", "zero_shot, score+answer_first"]
+    assert extractive["row"] == "extractive-dev" and extractive["calls"] == 0
+    assert both["st2_verdict"] == "better" and both["st2_value"] == 100 > one["st2_value"]
+    assert one["calls"] + both["calls"] == sent
+    assert both["calls"] + both["cache_hits"] - one["calls"] >= 8  # a call a case more
+    assert both["tokens_in"] == 100 * both["calls"] and both["tokens_out"] == 20 * both["calls"]
+    shown = " ".join(command(*call).out.split())
+    assert "calls tokens in tokens out" in shown and "answer_first (cut 5); agreement 0.5" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -126,6 +172,7 @@ def test_run_folders_are_taken_as_they_are(command: Command, optimised: Path) ->
         (("extractive", "--baseline", "handwritten"), "--baseline handwritten: it is none of what is compared"),
         (("extractive", "--question", "mine"), "--question mine: it is own or given"),
         (("no.json", "--lm", "knn"), "no.json: no such program"),
+        (("zero_shot", "--lm", "knn", "--views", "none"), "--views none: there are score, answer_first"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(command: Command, arguments: tuple[str, ...], told: str) -> None:

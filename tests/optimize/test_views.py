@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from archehr.data.case import DataError
 from archehr.data.dataset import read_cases
+from archehr.optimize.calls import affordable, most_calls
+from archehr.optimize.optimizers.optimizer import Options
 from archehr.optimize.report import report
 from archehr.optimize.session import ALL_DEMOS, parse_candidates, parse_demos
 from archehr.optimize.views import best_mixtures, best_of, voted_by
@@ -81,6 +84,68 @@ def test_a_record_is_voted_anew_without_a_call() -> None:
     assert voted_by(record, PipelineSettings(views=parse_views("score"))).evidence == essential(0)
     both = voted_by(record, PipelineSettings(views=BOTH, agreement=0.5))
     assert both.evidence == essential(0) and both.scores and both.scores[0] != record.scores
+
+
+def test_weights_of_two_views_are_tried_where_one_has_more_samples() -> None:
+    """What only `score` finds is right and what only `answer_first` finds is wrong: equal weights cannot say so."""
+    pairs = []
+    for k in range(4):
+        right, wrong = essential(k), [s.id for s in CASES[k].sentences if s.id not in essential(k)]
+        found = {"score": [right] * 3, "answer_first": [right[1:] + wrong[:2]]}
+        pairs.append((voted(found, k), CASES[k]))
+    mixtures = best_mixtures(pairs, parse_views("score*3,answer_first"))
+    assert set(mixtures) == {1, 2, 3, 4} and mixtures[4].f1 == 100
+    score, answer_first = mixtures[4].views
+    assert score.weight > answer_first.weight
+
+
+def test_views_to_choose_from_keep_within_max_calls() -> None:
+    options = Options(stages=("score",), views=parse_views("score*3,answer_first*3"), folds="2")
+    told: list[str] = []
+    assert affordable(options, CASES, told.append) == options and told == []
+    calls = {text: most_calls(replace(options, views=parse_views(text)), CASES) for text in ("score*3,answer_first*3",
+             "score*2,answer_first*2", "score,answer_first", "score")}  # fmt: skip
+    assert sorted(calls.values(), reverse=True) == list(calls.values())
+    for text, most in calls.items():
+        fits = affordable(replace(options, max_calls=most), CASES, told.append)
+        assert fits.views == parse_views(text)
+    assert len(told) == 3 and "score*2,answer_first*2 in place of score*3,answer_first*3" in told[0]
+    assert affordable(replace(options, max_calls=1), CASES, told.append).views == parse_views("score")
+    assert "stops there" in told[-1]
+
+
+def test_a_view_once_more_is_chosen_with_other_demos_and_its_own_lm(command: Callable[..., Ran]) -> None:
+    call = (
+        "optimize",
+        "sample/dev",
+        "--cases",
+        "1-8",
+        "--lm",
+        "knn",
+        "--stage",
+        "score",
+        "--folds",
+        2,
+        "--out",
+        "p.json",
+    )
+    ran = command(*call, "--views", "score,score_b,score_few", "--demos", "3,score_few=1")
+    assert ran.code == 0, ran.err
+    sources = json.loads(Path("p.json").read_text())["provenance"]["demo_case_ids"]
+    assert len(sources["score"]) == 3 and "calls a case" in ran.out
+    if "score_b" in sources:
+        assert not set(sources["score"]) & set(sources["score_b"])
+    ran = command(*call, "--views", "score,answer_first", "--lm", "answer_first=knn")
+    assert ran.code == 0, ran.err
+    made = json.loads(Path("p.json").read_text())["provenance"]
+    assert made["lm"]["stages"]["answer_first"]["model"] == "knn"
+    for more, said in (
+        (("--lm", "alig=knn"), "no stage alig"),
+        (("--demos", "4,score_b=1"), "no prompt of score_b"),
+        (("--demos", "score=x"), "--demos score=x"),
+    ):
+        ran = command(*call, *more)
+        assert ran.code == 2 and said in ran.err.splitlines()[-1]
 
 
 def test_several_numbers_of_demos_and_views_are_read(command: Callable[..., Ran]) -> None:

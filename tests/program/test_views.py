@@ -21,7 +21,7 @@ from archehr.program.prompts.program_file import load_program, program_hash, sav
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PRESETS, PipelineSettings, ViewUse, parse_views
 from archehr.program.stages.ask import Checked
-from archehr.program.stages.registry import VIEWS, add_view
+from archehr.program.stages.registry import STAGES, VIEWS, add_view
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.stages.stage import Stage
 from archehr.program.stages.views.answer_first import AnswerPart, read_citations
@@ -164,6 +164,46 @@ def test_a_program_file_holds_its_views_prompts(tmp_path: Path) -> None:
     assert not hasattr(load_program(tmp_path / "p.json", PRESETS["seed"]), "answer_first")
 
 
+def test_a_view_votes_twice_with_an_lm_and_a_prompt_of_its_own(tmp_path: Path) -> None:
+    settings = PipelineSettings(views=parse_views("score,score_b"))
+    first, second = lm_with(score=scored(IDS[:2])), lm_with(score=scored(IDS[1:3]))
+    second.model = "fake/other"
+    result = run_cases(DEV[:1], GroundedQA(settings), {"": first, "score_b": second}, stages=("score",))
+    (record,) = result.records
+    assert record.scores and record.scores[0].votes == {"score": [5], "score_b": [1]}  # type: ignore[union-attr]
+    assert record.evidence == IDS[:3] and len(second.requests) == 1
+    program = GroundedQA(settings)
+    program.score_b.predict.demos = [STAGES["score"].taught().demo(DEV[1])]
+    for save in (lambda path: save_program_file(to_file(program), path), program.save):
+        save(tmp_path / "p.json")
+        for again in (load_program(tmp_path / "p.json"), GroundedQA()):
+            again.load(tmp_path / "p.json")
+            assert again.settings == settings and len(again.score_b.predict.demos) == 1
+            assert again.score.predict.demos == [] and program_hash(again) == program_hash(program)
+
+
+def test_a_voter_that_fails_is_told_by_its_own_name() -> None:
+    views = PipelineSettings(views=parse_views("score,answer_first,answer_first_b"))
+    other = lm_with(answer_first=cited(["99"]))
+    other.model = "fake/other"
+    made = run_cases(DEV[:1], GroundedQA(views), {"": lm_with(), "answer_first_b": other})
+    assert ("answer_first_b", "view_failed") in {(n["stage"], n["kind"]) for n in made.records[0].notices}
+
+
+def test_a_vote_that_would_count_twice_is_refused(command: Callable[..., Ran]) -> None:
+    ran = command("run", "sample/dev", "--cases", "1", "--lm", "knn", "--views", "score,score_b")
+    assert ran.code == 2 and "score*2" in ran.err
+    ran = command("run", "sample/dev", "--cases", "1", "--lm", "knn", "--lm", "score_b=knn")
+    assert ran.code == 2 and "--views" in ran.err
+    assert "score_b" in command("run", "--help").out
+
+
+def test_the_temperature_of_all_stages_is_that_of_every_view() -> None:
+    lm = lm_with()
+    run(lm, BOTH.changed({"temperature": 0.3}))
+    assert {r.config.temperature for r in lm.requests} == {0.3}
+
+
 class Decisive(dspy.Signature):
     """Name the one sentence that decides."""
 
@@ -207,6 +247,8 @@ def test_an_added_view_votes_is_saved_and_its_name_is_taken(tmp_path: Path) -> N
         ("score*x", "NAME"),
         ("score,score", "once"),
         ("nothing", "there are score, answer_first"),
+        ("score,align", "there are score, answer_first"),
+        ("verify_b", "there are score, answer_first"),
     ],
 )
 def test_views_that_are_not_there_are_one_clear_line(command: Callable[..., Ran], text: str, told: str) -> None:

@@ -13,22 +13,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from dspy import lm15
 
 from archehr.program.lm.backend import Backend, in_process, prompt_parts
 from archehr.program.lm.engines.neighbours import Array, Neighbours, Rarity, line_features, pair_features, words
+from archehr.program.lm.engines.output_field import (
+    Output,
+    empty_value,
+    lines_of,
+    lists_of,
+    output_of,
+    paragraphs_of,
+    source,
+    two_sources,
+)
 from archehr.program.lm.engines.prompt_reader import Inputs, Prompt, ShownDemo, read_prompt
 from archehr.program.lm.settings import LMSettings
 
-TAGGED = re.compile(r"^\[([^\]\s*]+)\] ?(.*)$", re.MULTILINE)  # no *, for de-identified dates are [**...**]
-SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
 ASIDE = re.compile(r"\s*\([^()]*\)")
 DEFAULT_LIMIT = 75  # words, where neither the prompt nor a demo says
-
-Lines = list[tuple[str, str]]  # (id, text)
 
 
 def backend(settings: LMSettings) -> Backend:
@@ -56,23 +62,6 @@ class KnnEngine:
 
 
 @dataclass(frozen=True)
-class Output:
-    """An output field: scores of the lines of one input, links between the lines of two, text, or none of these.
-
-    `lists` are the inputs that hold `[id] text` lines. `id_key` and `value_key` name the two properties of an entry;
-    `low` and `high` bound a score.
-    """
-
-    name: str
-    kind: Literal["scores", "links", "sentences", "text", "other"]
-    lists: tuple[str, ...] = ()
-    id_key: str = ""
-    value_key: str = ""
-    low: int = 1
-    high: int = 5
-
-
-@dataclass(frozen=True)
 class Fitted:
     """What the demos teach about one output field. `cuts` maps a label to the prediction that foretells it best."""
 
@@ -87,46 +76,27 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     names = [name for name, _ in prompt.inputs]
     demos = tuple(demo for demo in prompt.demos if [name for name, _ in demo.inputs] == names)
     for name, schema in prompt.outputs.items():
-        output = _output(name, schema, prompt.lists or _lists(prompt.inputs))
+        output = output_of(name, schema, prompt.lists or lists_of(prompt.inputs))
         if output.kind == "scores":
             values[name] = _scores(output, demos, prompt.inputs)
         elif output.kind == "links":
             values[name] = _links(output, demos, prompt.inputs)
+        elif output.kind == "cited":
+            values[name] = _cited(output, demos, prompt.inputs)
+        elif output.kind == "verdicts":
+            values[name] = _verdicts(output, prompt.inputs)
         elif output.kind == "other":
-            values[name] = _empty(schema)
+            values[name] = empty_value(schema)
         else:
             sentences = _extract(output, demos, prompt)
             values[name] = sentences if output.kind == "sentences" else " ".join(sentences)
     return values
 
 
-def _output(name: str, schema: dict[str, Any], lists: tuple[str, ...]) -> Output:
-    """The kind of an output field, by its JSON schema and the sentence lists that there are to answer about."""
-    entry = schema.get("items") or {}
-    keys = {field.get("type"): key for key, field in entry.get("properties", {}).items()}
-    if keys.keys() == {"string", "integer"} and lists:
-        field = entry["properties"][keys["integer"]]
-        low = int(field.get("minimum", 1))
-        return Output(name, "scores", lists, keys["string"], keys["integer"], low, int(field.get("maximum", low + 4)))
-    if keys.keys() == {"string", "array"} and len(lists) > 1:
-        return Output(name, "links", lists, keys["string"], keys["array"])
-    if schema.get("type") == "array" and entry.get("type") == "string":
-        return Output(name, "sentences", lists)
-    if schema.get("type") == "string" and "enum" not in schema:
-        return Output(name, "text", lists)
-    return Output(name, "other", lists)
-
-
-def _empty(schema: dict[str, Any]) -> Any:
-    """The plainest value of a field of another shape."""
-    plain = {"array": [], "object": {}, "integer": schema.get("minimum", 0), "number": 0.0, "boolean": False}
-    return plain.get(str(schema.get("type")), next(iter(schema.get("enum", ())), ""))
-
-
 def _scores(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
     """Every line with its score: the highest whose cut its neighbours' mean label reaches. Without demos, by the
     number of words it shares with the other inputs, the line that shares most getting the highest score."""
-    lines, contexts = _source(inputs, output.lists)
+    lines, contexts = source(inputs, output.lists)
     fitted = _fit(demos, output)
     if fitted is None:
         shared = [len(words(text) & words(" ".join(contexts))) for _, text in lines]
@@ -145,7 +115,7 @@ def _scores(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> lis
 def _links(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
     """Every sentence of the first list with those of the second linked to it: the pairs that reach the cut. Without
     demos, those that share at least half of its words."""
-    left, right, _ = _two_sources(inputs, output.lists)
+    left, right, _ = two_sources(inputs, output.lists)
     fitted = _fit(demos, output)
     if fitted is None or not right:
         linked = [[0 < len(words(a)) <= 2 * len(words(a) & words(b)) for _, b in right] for _, a in left]
@@ -158,11 +128,40 @@ def _links(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list
     ]
 
 
+def _cited(output: Output, demos: tuple[ShownDemo, ...], inputs: Inputs) -> list[dict[str, Any]]:
+    """The lines to cite, each in its own words and citing itself: those that reach the cut, else the best. Without
+    demos, as many as the usual limit holds of those that share half as many words with the other inputs as any."""
+    lines, contexts = source(inputs, output.lists)
+    if not lines:
+        return []
+    fitted = _fit(demos, output)
+    if fitted is None:
+        wanted = words(" ".join(contexts))
+        shared = [len(words(text) & wanted) for _, text in lines]
+        fitting = _within([text for _, text in lines], shared, DEFAULT_LIMIT)
+        chosen = [i for i in fitting if 2 * shared[i] >= max(shared)]
+    else:
+        means = fitted.neighbours.predict(_points(output, inputs, fitted.rarity))
+        chosen = [i for i, mean in enumerate(means) if mean >= fitted.cuts.get(1.0, np.inf)] or [int(means.argmax())]
+    return [{output.id_key: ASIDE.sub("", lines[i][1]), output.value_key: [lines[i][0]]} for i in chosen]
+
+
+def _verdicts(output: Output, inputs: Inputs) -> list[dict[str, Any]]:
+    """The first line of every paragraph judged by the share of its words that the lines below it hold."""
+    verdicts = []
+    for (number, text), *cited in paragraphs_of(inputs, output.lists[0]):
+        stated = words(text)
+        share = len(stated & words(" ".join(line for _, line in cited))) / len(stated) if stated and cited else 0.0
+        best_first = min(int((1 - share) * len(output.verdicts)), len(output.verdicts) - 1)
+        verdicts.append({output.id_key: number, output.value_key: output.verdicts[best_first]})
+    return verdicts
+
+
 def _extract(output: Output, demos: tuple[ShownDemo, ...], prompt: Prompt) -> list[str]:
     """Sentences of the source without their asides, as many words as the nearest demo's output has: those most like
     the ones that demos drew on. Without demos, those that share most words with the first other input, a question
     before the rest."""
-    lines, contexts = _source(prompt.inputs, output.lists)
+    lines, contexts = source(prompt.inputs, output.lists)
     texts = [ASIDE.sub("", text) for _, text in lines]
     if not texts:
         return []
@@ -176,19 +175,20 @@ def _extract(output: Output, demos: tuple[ShownDemo, ...], prompt: Prompt) -> li
         nearest = _text(max(demos, key=lambda demo: _alike(_joined(demo.inputs), _joined(prompt.inputs))), output)
         limit, ending = min(limit, len(nearest.split()) or limit), nearest[-1:]
     if output.kind == "sentences":
-        return _within(texts, liking, limit)
+        chosen = _within(texts, liking, limit)
+        return [texts[i] for i in chosen] if len(chosen) > 1 else [" ".join(texts[chosen[0]].split()[:limit])]
     best = " ".join(texts[liking.index(max(liking))].split()[:limit])
     return [best.rstrip(" .,;:!?") + ending if ending in (".", "?") else best]
 
 
-def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[str]:
-    """The best-liked texts of at most `limit` words in all, in their own order; the best one cut if none fits."""
+def _within(texts: Sequence[str], liking: Sequence[float], limit: int) -> list[int]:
+    """The positions, in order, of the best-liked texts of at most `limit` words in all; the best one if none fits."""
     ranked = sorted(range(len(texts)), key=lambda i: -liking[i])
     picks: list[int] = []
     for i in ranked:
         if sum(len(texts[j].split()) for j in [*picks, i]) <= limit:
             picks.append(i)
-    return [texts[i] for i in sorted(picks)] or [" ".join(texts[ranked[0]].split()[:limit])]
+    return sorted(picks) or [ranked[0]]
 
 
 @lru_cache(maxsize=64)  # one program's demos come with every case
@@ -197,13 +197,13 @@ def _fit(demos: tuple[ShownDemo, ...], output: Output) -> Fitted | None:
     labelled = [(demo.inputs, labels) for demo in demos if (labels := _labels(demo, output))]
     if not labelled:
         return None
-    rarity = Rarity(text for inputs, _ in labelled for name in output.lists for _, text in _lines(inputs, name))
+    rarity = Rarity(text for inputs, _ in labelled for name in output.lists for _, text in lines_of(inputs, name))
     neighbours = Neighbours(
         features=np.concatenate([_points(output, inputs, rarity) for inputs, _ in labelled]),
         labels=np.concatenate([labels for _, labels in labelled]),
         group=np.repeat(np.arange(len(labelled)), [len(labels) for _, labels in labelled]),
     )
-    if output.kind not in ("scores", "links"):
+    if output.kind not in ("scores", "links", "cited"):
         return Fitted(rarity, neighbours, {})
     foretold = sorted({label for label in neighbours.labels.tolist() if label > neighbours.labels.min()})
     cuts = np.maximum.accumulate([0.0, *(neighbours.cut(label) for label in foretold)])[1:]
@@ -214,15 +214,18 @@ def _labels(demo: ShownDemo, output: Output) -> list[float] | None:
     """What the demo's reply says of each line or pair of its inputs; None where it does not answer the field."""
     if output.kind in ("sentences", "text"):
         text = _text(demo, output)
-        return [_alike(line, text) for _, line in _source(demo.inputs, output.lists)[0]] if text else None
+        return [_alike(line, text) for _, line in source(demo.inputs, output.lists)[0]] if text else None
     value = demo.output(output.name)
     if not isinstance(value, list):
         return None
     try:
+        if output.kind == "cited":
+            cited = {str(i) for entry in value for i in entry[output.value_key]}
+            return [float(i in cited) for i, _ in source(demo.inputs, output.lists)[0]]
         by_id = {str(entry[output.id_key]): entry[output.value_key] for entry in value}
         if output.kind == "scores":
-            return [float(by_id.get(i, output.low)) for i, _ in _source(demo.inputs, output.lists)[0]]
-        left, right, _ = _two_sources(demo.inputs, output.lists)
+            return [float(by_id.get(i, output.low)) for i, _ in source(demo.inputs, output.lists)[0]]
+        left, right, _ = two_sources(demo.inputs, output.lists)
         return [float(j in map(str, by_id.get(i, ()))) for i, _ in left for j, _ in right]
     except (KeyError, TypeError, ValueError):
         return None
@@ -231,37 +234,11 @@ def _labels(demo: ShownDemo, output: Output) -> list[float] | None:
 def _points(output: Output, inputs: Inputs, rarity: Rarity) -> Array:
     """Feature vectors of the lines, or pairs of lines, that the output is about."""
     if output.kind == "links":
-        left, right, contexts = _two_sources(inputs, output.lists)
+        left, right, contexts = two_sources(inputs, output.lists)
         pairs = pair_features([text for _, text in left], [text for _, text in right], contexts, rarity)
         return pairs.reshape(-1, pairs.shape[-1])
-    lines, contexts = _source(inputs, output.lists)
+    lines, contexts = source(inputs, output.lists)
     return line_features([text for _, text in lines], contexts, rarity)
-
-
-def _lists(inputs: Inputs) -> tuple[str, ...]:
-    """Names of the inputs that look like lists of `[id] text` lines, for a prompt that describes none so."""
-    return tuple(name for name, text in inputs if all(TAGGED.match(line) for line in text.split("\n")))
-
-
-def _lines(inputs: Inputs, name: str) -> Lines:
-    return TAGGED.findall(dict(inputs)[name])
-
-
-def _source(inputs: Inputs, lists: tuple[str, ...]) -> tuple[Lines, list[str]]:
-    """The sentences to work on, and the other inputs: the first list, else the longest input cut into sentences."""
-    if not inputs:
-        return [], []
-    chosen = lists[0] if lists else max(inputs, key=lambda pair: len(pair[1]))[0]
-    sentences = [text for text in SENTENCE_END.split(dict(inputs)[chosen]) if text.strip()]
-    lines = _lines(inputs, chosen) if lists else [(str(i), text) for i, text in enumerate(sentences)]
-    return lines, [text for name, text in inputs if name != chosen]
-
-
-def _two_sources(inputs: Inputs, lists: tuple[str, ...]) -> tuple[Lines, Lines, list[str]]:
-    """The sentences to link, those to link them to, and the other inputs."""
-    left, right, *_ = lists
-    rest = [text for name, text in inputs if name not in (left, right)]
-    return _lines(inputs, left), _lines(inputs, right), rest
 
 
 def _text(demo: ShownDemo, output: Output) -> str:

@@ -146,9 +146,9 @@ _watched: ContextVar[Outages | None] = ContextVar("archehr_outages", default=Non
 
 
 @contextmanager
-def watching_outages() -> Iterator[Outages]:
-    """Outages of the calls made inside; outside of this no outage stops anything."""
-    token = _watched.set(outages := Outages())
+def watching_outages(outages: Outages | None = None) -> Iterator[Outages]:
+    """Outages of the calls made inside, beside those in `outages`; outside of this no outage stops anything."""
+    token = _watched.set(outages := outages or Outages())
     try:
         yield outages
     finally:

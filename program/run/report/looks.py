@@ -47,6 +47,7 @@ NOTICES = {
     "not_answered": "the note does not answer the question",
     "language": "the note does not look English, which is all that the stages without an LM read",
     "view_failed": "one way of asking for evidence failed; the others decided",
+    "sample_failed": "one of several replies failed; the others decided",
     "unsupported": "a sentence of the answer was found without support",
     "revised": "the answer was revised",
     "dropped": "a sentence of the answer was dropped for want of support",

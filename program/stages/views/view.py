@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,10 +23,10 @@ class View(dspy.Module):
     and `narrative`, and `read`, which makes scores of a reply. A note longer than `window_chars` is read in
     overlapping windows; a sentence in two windows keeps its higher score (recall first). `silent` holds the ids of
     sentences that the LM said nothing usable on: they have the score of `fall_back`, which is no vote. `sample` asks
-    for another reply to the same prompt.
+    for another reply to the same prompt. A voter with a name of its own has that as `name`.
     """
 
-    name: ClassVar[str]
+    name: str
     signature: ClassVar[type[dspy.Signature]]
 
     def __init__(self, settings: PipelineSettings = PRESETS["default"]) -> None:
@@ -51,7 +52,7 @@ class View(dspy.Module):
             told = {"question": question, "narrative": narrative, "sentences": render(window)}
             inputs: Any = {name: text for name, text in told.items() if name in wanted}
             reply = ask(self.predict, partial(self.read, ids), self.name, self.settings, sample, **inputs)
-            notices += reply.notices
+            notices += [replace(notice, stage=self.name) for notice in reply.notices]
             if reply.value is not None:
                 heard.update(ids)
             scores = reply.value if reply.value is not None else self.fall_back(question, narrative, window)

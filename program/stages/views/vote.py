@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from archehr.program.settings import ViewUse
-from archehr.program.types import AgreedScore, SentenceScore
+import dspy
+
+from archehr.program.settings import PipelineSettings, ViewUse
+from archehr.program.stages.views.consensus import left_to_others
+from archehr.program.types import AgreedScore, Notice, SentenceScore
 
 Votes = Mapping[str, Sequence[int]]  # view -> the scores (1..5) of one note sentence that its samples gave
 
@@ -18,6 +21,21 @@ class Ballot:
     view: str
     scores: Sequence[SentenceScore]
     silent: Sequence[str] = ()
+
+
+def count_votes(
+    names: Sequence[str], replies: Sequence[dspy.Prediction], views: Sequence[ViewUse]
+) -> tuple[list[SentenceScore], list[Notice]]:
+    """The scores of a note by the replies of the views `names`, a single one's as they are, and what is to be told:
+    what some failed on, the others decide."""
+    ballots = [Ballot(name, r.scores, r.get("silent") or ()) for name, r in zip(names, replies, strict=True)]
+    fewest = min(len(ballot.silent) for ballot in ballots)
+    notices: list[Notice] = []
+    for ballot, reply in zip(ballots, replies, strict=True):
+        told = reply.get("notices") or []
+        how = "" if len(ballot.silent) == len(ballot.scores) else "on a part: "
+        notices += left_to_others(told, "view_failed", how) if len(ballot.silent) > fewest else told
+    return list(ballots[0].scores) if len(ballots) == 1 else agree(ballots, views), notices
 
 
 def agree(ballots: Sequence[Ballot], views: Sequence[ViewUse]) -> list[SentenceScore]:
@@ -54,3 +72,13 @@ def confidence_of(votes: Votes, views: Sequence[ViewUse]) -> float:
             total += view.weight
             reached += view.weight * sum(score >= view.cut for score in scores) / len(scores)
     return round(reached / total, 6) if total else 0.0
+
+
+def views_in_words(settings: PipelineSettings) -> str:
+    """ "score (cut 5), answer_first x 2 (weight 0.5); agreement 0.5" """
+    parts = []
+    for view in settings.views:
+        cut = settings.cut if settings.votes == 1 else view.cut
+        weight = f", weight {view.weight:g}" if len({v.weight for v in settings.views}) > 1 else ""
+        parts.append(f"{view.name}{f' x {view.samples}' if view.samples > 1 else ''} (cut {cut}{weight})")
+    return ", ".join(parts) + (f"; agreement {settings.agreement:g}" if settings.votes > 1 else "")

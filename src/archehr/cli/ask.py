@@ -16,8 +16,6 @@ from archehr.terminal.options import (
     PresetOpt,
     ProgramOpt,
     SettingsOptions,
-    VerifyOpt,
-    ViewsOpt,
     load,
     say,
     with_data_options,
@@ -38,8 +36,6 @@ def ask(
     question: Annotated[str | None, typer.Option(help="a clinician's question to work on instead")] = None,
     program: ProgramOpt = None,
     preset: PresetOpt = None,
-    views: ViewsOpt = None,
-    verify: VerifyOpt = None,
     no_abstain: NoAbstainOpt = False,
     json: JsonOpt = False,
     data_options: DataOptions,
@@ -61,7 +57,7 @@ def ask(
     for line in told:
         say(line)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, no_abstain=no_abstain, views=views, verify=verify, settings=settings)
+    loaded = load(program, lm, preset, no_abstain=no_abstain, settings=settings)
     with telling(ASKED_ONCE), AskDisplay(case, lm):
         result = run_cases([case], loaded, lm, question="given" if question else "own", tell=say)
     print_answer(case, result.records[0], as_json=json)

@@ -47,6 +47,9 @@ def compare(
         list[str] | None,
         typer.Option(help="an LM; give several for a grid. STAGE=NAME is for one stage of all [$ARCHEHR_LM]"),
     ] = None,
+    views: Annotated[
+        list[str] | None, typer.Option(help="ways of asking for evidence that vote, as in run; give several to compare")
+    ] = None,
     runs: Annotated[list[Path] | None, typer.Option(help="a finished run folder, taken as it is")] = None,
     baseline: Annotated[str | None, typer.Option(help="what the others are compared with [the first]")] = None,
     out: Annotated[Path | None, typer.Option(help="where the tables and the page go [runs/compare-DATA]")] = None,
@@ -95,6 +98,7 @@ def compare(
         "make_lm": functools.partial(make_all, lm_options, budget=lm_options.budget()),
         "demo_cases": read_data(demos_from).cases if demos_from else None,
         "settings": settings.changes(),
+        "views": views or [],
         "question": question,
         "fresh": fresh,
     }

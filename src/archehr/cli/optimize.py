@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,11 +43,17 @@ def optimize(
     teacher_lm: Annotated[str | None, typer.Option(help="the LM that bootstraps and proposes [--lm]")] = None,
     demos: Annotated[
         str,
-        typer.Option(help="most demos per stage, or several to choose from, as 4,8,all; 0 chooses the cut alone"),
+        typer.Option(
+            help="most demos per stage, several to choose from, as 4,8,all, and those of one, as score_b=4; 0 chooses "
+            "the cut alone"
+        ),
     ] = "4",
     views: Annotated[
         str | None,
-        typer.Option(help="ways of asking for evidence to choose a vote from: auto (all), or score,answer_first*2"),
+        typer.Option(
+            help="ways of asking for evidence to choose a vote from: auto (all, in up to 3 samples), or "
+            "score,answer_first*2; score_b is score once more with other demos or, by --lm score_b=NAME, another LM"
+        ),
     ] = None,
     demo_tokens: Annotated[int, typer.Option(min=0, help="most estimated tokens of demos per stage")] = 6000,
     candidates: Annotated[int, typer.Option(min=1, help="demo sets (or instructions) to choose from")] = 4,
@@ -71,12 +78,15 @@ def optimize(
     from archehr.optimize.report import report
     from archehr.optimize.scores import parse_weights
     from archehr.optimize.session import (
+        SAMPLES,
         check_options,
+        demos_by_stage,
         labelled_part,
         optimize_to_file,
         parse_candidates,
         parse_demos,
     )
+    from archehr.program.lm import accepts_temperature
     from archehr.program.stage_lms import each
     from archehr.terminal.display import usage_in_words
     from archehr.terminal.stops import CACHED, telling
@@ -94,6 +104,9 @@ def optimize(
         raise DataError("--program is handwritten or extractive; --labels and --start-from need --program extractive")
     stages = check_options(optimizer, stage)
     tried = parse_demos(demos)
+    lm = make(lm_options)
+    if lm is None:
+        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
     chosen = Options(
         optimizer,
         stages,
@@ -104,11 +117,10 @@ def optimize(
         lm_options.seed or 0,
         parse_weights(weights, stages),
         tried if len(tried) > 1 else (),
-        parse_candidates(views, stages),
+        views=parse_candidates(views, stages, SAMPLES if accepts_temperature(each(lm)[0]) else 1),
+        max_calls=lm_options.max_calls,
     )
-    lm = make(lm_options)
-    if lm is None:
-        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
+    chosen = replace(chosen, demos_of=demos_by_stage(demos, chosen.prompts))
     teacher = make_one(lm_options, teacher_lm, beside=each(lm)[0]) if teacher_lm else lm
     if dry_run:
         _show_estimate(labelled_part(chosen, asked.cases, say), asked, lm, teacher, as_json=json)
@@ -121,10 +133,11 @@ def optimize(
 
 
 def _show_estimate(options: Any, data: Dataset, lm: Any, teacher: Any, *, as_json: bool) -> None:
-    from archehr.optimize.calls import estimate_optimisation, expected_calls, measured_cases
+    from archehr.optimize.calls import affordable, estimate_optimisation, expected_calls, measured_cases
     from archehr.program.stage_lms import each
     from archehr.terminal.estimate_display import print_optimisation_estimate, say_until_when
 
+    options = affordable(options, measured_cases(options, data.cases), say)
     parts = estimate_optimisation(options, data.cases, lm, teacher)
     line = expected_calls(options, measured_cases(options, data.cases))
     print_optimisation_estimate(parts, line, as_json=as_json)

@@ -25,14 +25,14 @@ from archehr.terminal.options import (
     PresetOpt,
     ProgramOpt,
     SettingsOptions,
-    VerifyOpt,
-    ViewsOpt,
     load,
     read_data,
     say,
     with_data_options,
     with_settings_options,
 )
+
+ON_A_MACHINE = 256  # workers, where each is a thread of one process
 
 
 def show_estimate(
@@ -64,6 +64,17 @@ def _scope(question: str, stages: str) -> dict[str, str]:
     return scope if stages == "all" else {**scope, "stages": stages}
 
 
+def _engine(name: str, ray_address: str | None) -> Any:
+    """What run_cases takes as its engine."""
+    if ray_address is None:
+        return name
+    if name != "ray":
+        raise DataError("--ray-address is for --engine ray; give both, or neither")
+    from archehr.program.run.engines.ray import RayEngine
+
+    return RayEngine(ray_address)
+
+
 @with_data_options
 @with_lm_options
 @with_settings_options
@@ -78,13 +89,14 @@ def run(
     stages: Annotated[str, typer.Option(help="reformulate,score,generate,align or some of them")] = "all",
     preset: PresetOpt = None,
     demos_from: DemosFromOpt = None,
-    views: ViewsOpt = None,
-    verify: VerifyOpt = None,
     no_abstain: NoAbstainOpt = False,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    workers: Annotated[int, typer.Option(min=1, max=16384, help="cases answered at once")] = 8,
     engine: Annotated[
-        str, typer.Option(help="threads, processes (without an LM), or auto: processes for many cases")
+        str, typer.Option(help="threads, processes (without an LM), ray, or auto: processes for many cases")
     ] = "auto",
+    ray_address: Annotated[
+        str | None, typer.Option(help="HOST:PORT of the cluster for --engine ray, or auto on its nodes [this machine]")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
     keep_fallbacks: Annotated[
@@ -112,15 +124,17 @@ def run(
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
     lm = make(lm_options)
-    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, views=views, verify=verify, settings=settings)
+    loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, settings=settings)
     folder = out or default_folder(
         asked.title,
         loaded.name,
         lm_options.title() if loaded.asks_lm else None,
         settings.title(),
-        in_a_name({"preset": preset, "no_abstain": no_abstain, "views": views, "verify": verify}),
+        in_a_name({"preset": preset, "no_abstain": no_abstain}),
         in_a_name({"demos_from": demos_from, **_scope(question, stages)}),
     )
+    if workers > ON_A_MACHINE and engine != "ray":
+        raise DataError(f"--workers {workers}: more than {ON_A_MACHINE} are for --engine ray")
     if dry_run:
         show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
         return
@@ -133,7 +147,7 @@ def run(
             question=question,  # type: ignore[arg-type]
             stages=chosen_stages,
             workers=workers,
-            engine=engine,
+            engine=_engine(engine, ray_address),
             fresh=fresh,
             export=export or (),
             keep_fallbacks=keep_fallbacks,

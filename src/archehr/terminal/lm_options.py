@@ -90,7 +90,10 @@ def by_stage(given: Sequence[str], default: str | None) -> dict[str, str]:
             stage, name = "", text
         if stage in names:
             which = f"stage {stage}" if stage else "all stages"
-            raise DataError(f"--lm: {names[stage]} and {name} are both for {which}; name one, or give STAGE=NAME")
+            raise DataError(
+                f"--lm: {names[stage]} and {name} are both for {which}; name one, or give STAGE=NAME; for both to "
+                "vote on the evidence: --views score,score_b --lm score_b=NAME"
+            )
         names[stage] = name
     if default and "" not in names:
         names[""] = default

@@ -33,13 +33,6 @@ OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PRO
 DemosFromOpt = Annotated[
     str | None, typer.Option(metavar="DATA", help="the data that fills the demos of a published program file")
 ]
-ViewsOpt = Annotated[
-    str | None, typer.Option(help="ways of asking for evidence that vote: score,answer_first*2 [the program's own]")
-]
-VerifyOpt = Annotated[
-    str | None,
-    typer.Option(help="off, flag or revise: judge each answer sentence by what it cites [the program's own]"),
-]
 NoAbstainOpt = Annotated[
     bool, typer.Option("--no-abstain", help="answer in any case, even where the note seems to say nothing on it")
 ]
@@ -89,14 +82,31 @@ class SettingsOptions:
     relaxed_cut: int | None = _option(None, "used where no sentence reaches the cut [the program's own]")
     answer_words: int | None = _option(None, "most words of an answer [the program's own; 75]")
     temperature: float | None = _option(None, "sampling temperature of every stage [the program's own]")
+    views: str | None = _option(
+        None,
+        "ways of asking for evidence that vote: score,answer_first*2; score_b is score once more, with the LM of --lm "
+        "score_b=NAME or demos of its own [the program's own]",
+    )
+    samples: str | None = _option(
+        None, "replies of which the one most like the others is kept: reformulate=3,generate=5 [the program's own]"
+    )
+    verify: str | None = _option(
+        None, "off, flag or revise: judge each answer sentence by what it cites [the program's own]"
+    )
 
     def changes(self) -> dict[str, Any]:
-        """What was asked for, as load_program takes it."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """What was asked for, as load_program takes it. Raises DataError."""
+        from archehr.program.settings import parse_samples, parse_views
+
+        read = {"views": parse_views, "samples": parse_samples}
+        return {name: read.get(name, lambda value: value)(value) for name, value in self._given().items()}
 
     def title(self) -> str | None:
         """What was asked for, for the name of a folder: other settings are another run."""
-        return in_a_name(self.changes())
+        return in_a_name(self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def with_data_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,14 +147,12 @@ def load(
     demos_from: str | None = None,
     *,
     no_abstain: bool = False,
-    views: str | None = None,
-    verify: str | None = None,
     settings: SettingsOptions | None = None,
 ) -> Any:
     """The program asked for, else the default with an LM and extractive without, with what of its settings is asked
     for."""
     from archehr.program.prompts.program_file import load_program
-    from archehr.program.settings import PRESETS, parse_views
+    from archehr.program.settings import PRESETS
 
     if preset is not None and preset not in PRESETS:
         raise DataError(f"--preset {preset}: there are {', '.join(PRESETS)}")
@@ -152,17 +160,10 @@ def load(
     name = name or ("default" if lm else "extractive")
     program = load_program(name, PRESETS[preset] if preset else None, filling)
     changes = (settings.changes() if settings else {}) | ({"abstain": False} if no_abstain else {})
-    if verify is not None:
-        changes["verify"] = verify
-    if views is not None:
-        if not program.asks_lm:
-            raise DataError("--views: they are ways of asking an LM; name one with --lm")
-        changes["views"] = parse_views(views)
+    if not program.asks_lm and (asking := [name for name in ("views", "samples") if name in changes]):
+        raise DataError(f"--{asking[0]}: that is a way of asking an LM; name one with --lm")
     if changes:
-        try:
-            program.use_settings(program.settings.changed(changes))
-        except DataError as error:
-            raise DataError(f"--views {views}: {error}" if views is not None else str(error)) from None
+        program.use_settings(program.settings.changed(changes))
     if lm is not None and not program.asks_lm:
         say(f"the program {name} asks no LM: --lm is not used")
     return program

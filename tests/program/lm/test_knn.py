@@ -26,7 +26,8 @@ from archehr.program.lm.engines.knn import KnnEngine
 from archehr.program.pipeline import GroundedQA
 from archehr.program.run.records import submissions
 from archehr.program.run.run import run_cases
-from archehr.program.stages.registry import STAGES
+from archehr.program.settings import PipelineSettings, parse_views
+from archehr.program.stages.registry import PROMPTED, STAGES, VIEWS
 from archehr.program.stages.render import render
 from archehr.program.types import SentenceScore
 
@@ -115,6 +116,37 @@ def test_without_demos_it_counts_shared_words() -> None:
     assert predict(STAGES["reformulate"].signature, INPUTS["reformulate"]).question == "Why did she need a drain?"
     answer = predict(STAGES["generate"].signature, INPUTS["generate"]).answer_sentences
     assert answer == ["A drain was placed for the abscess.", "Diet was regular."]
+
+
+def test_answer_first_cites_what_is_like_the_lines_that_demos_cite() -> None:
+    signature = VIEWS["answer_first"].signature
+    (alone,) = predict(signature, {**INPUTS["score"], "narrative": ""}).cited_answer[:1]
+    assert alone.evidence_ids == ["2"] and alone.sentence == "The drain was placed for an abscess."
+    lines = [*["A stent was needed."] * 4, *["Fluids were stopped late in the stay."] * 4]
+    sentences = "\n".join(f"[{i}] {text}" for i, text in enumerate(lines, 1))
+    inputs = {"question": "Why was a stent needed?", "narrative": "Why?", "sentences": sentences}
+    for cited, found in ((range(1, 6), "1234"), (range(6, 11), "5678")):
+        parts = [{"sentence": "It is so.", "evidence_ids": [str(i) for i in cited]}]
+        demos = [{**demo, "cited_answer": parts} for demo in graded(lambda i: 1)]
+        answer = predict(signature, inputs, demos).cited_answer
+        assert "".join(i for part in answer for i in part.evidence_ids) == found
+
+
+def test_a_verdict_is_by_the_words_that_the_cited_lines_hold() -> None:
+    cited = (
+        "[1] The drain was placed for an abscess.\ncites:\n[2] A drain was placed for the abscess.\n\n"
+        "[2] Her kidneys failed.\ncites:\n[3] Diet was regular.\n[4] She walks."
+    )
+    found = predict(PROMPTED["verify"].signature, {"question": "Why?", "cited_answer": cited}).verdicts
+    assert {v.answer_id: v.verdict for v in found} == {"1": "supported", "2": "not supported"}
+
+
+def test_a_view_and_the_verifier_can_be_tried_without_a_server() -> None:
+    program = GroundedQA(PipelineSettings(views=parse_views("score,answer_first"), verify="revise"))
+    for record in run_cases(read_cases("sample/test")[:4], program, make_lm("knn")).records:
+        assert record.scores and set(record.scores[0].votes) == {"score", "answer_first"}  # type: ignore[union-attr]
+        assert not {n["kind"] for n in record.notices} & {"lm_failed", "view_failed"}
+        assert record.declined or record.verdicts
 
 
 def test_text_is_as_long_as_the_nearest_demo_and_ends_like_it() -> None:
