@@ -7,6 +7,7 @@ from pathlib import Path
 
 from archehr.data.case import Case, DataError, shown_id, shown_ids
 from archehr.data.dataset import iter_cases
+from archehr.data.files import located
 from archehr.data.readers import is_source
 from archehr.data.reading.building import Message, Note, case_of_notes
 from archehr.data.reading.reader import ReadOptions
@@ -36,7 +37,7 @@ def case_of(
         >>> [sentence.text for sentence in case.sentences]
         ['She was given furosemide.', 'She went home on day 3.']
     """
-    path, notes = Path(path), notes if notes is not None else []
+    path, notes = located(Path(path)), notes if notes is not None else []
     words = message_text(message, notes)
     options = replace(options or ReadOptions(), message=words)
     if options.format is None and not is_source(path):

@@ -27,6 +27,10 @@ class AlignmentKey(NamedTuple):
     known: frozenset[str]
 
 
+class LabelledInPart(DataError):
+    """The answer sentences of a case are labelled in part."""
+
+
 class TextKey(NamedTuple):
     """Key of one case of subtask 1 or 3: the reference text and SARI's source, the patient's message."""
 
@@ -40,15 +44,25 @@ class TextKey(NamedTuple):
 def key_of(case: Case, subtask: int) -> Any:
     """The EvidenceKey, AlignmentKey or TextKey of a case, or None where the data holds no reference for it.
 
-    Raises DataError where the answer sentences are labelled in part: scoring them would count the rest as wrong.
+    Raises LabelledInPart where some answer sentences have citations: scoring them would count the rest as wrong.
     """
     return _OF_CASE[subtask](case)
 
 
+def labelled_in_part(case: Case, subtask: int) -> bool:
+    """Is that why `key_of` gives none?"""
+    try:
+        key_of(case, subtask)
+    except LabelledInPart:
+        return True
+    return False
+
+
 def _evidence_of(case: Case) -> EvidenceKey | None:
-    if case.gold is None or case.gold.relevance is None:
+    relevance = case.gold.relevance if case.gold else None
+    if case.gold is None or relevance is None or (not relevance and case.sentences):
         return None
-    return EvidenceKey(case.gold.essential, case.gold.supplementary, frozenset(case.gold.relevance))
+    return EvidenceKey(case.gold.essential, case.gold.supplementary, _note_ids(case))
 
 
 def _alignment_of(case: Case) -> AlignmentKey | None:
@@ -56,11 +70,22 @@ def _alignment_of(case: Case) -> AlignmentKey | None:
     if case.gold is None or links is None:
         return None
     if bare := [s.id for s in case.gold.answer_sentences if s.citations is None]:
-        raise DataError(
+        raise LabelledInPart(
             f"case {case.id}: answer sentence {', '.join(bare)} has no citations in the key; label it ([] is none)"
         )
-    note_ids = case.gold.relevance if case.gold.relevance is not None else [s.id for s in case.sentences]
-    return AlignmentKey(links, frozenset(s.id for s in case.gold.answer_sentences), frozenset(note_ids))
+    return AlignmentKey(links, frozenset(s.id for s in case.gold.answer_sentences), _note_ids(case))
+
+
+def _note_ids(case: Case) -> frozenset[str]:
+    """The note sentences that exist, in the data or, read without it, in the key."""
+    relevance = case.gold.relevance if case.gold else None
+    return frozenset([*(relevance or ()), *(s.id for s in case.sentences)])
+
+
+def unlabelled(case: Case) -> list[str]:
+    """The note sentences that a key leaves out which labels others."""
+    relevance = (case.gold.relevance if case.gold else None) or {}
+    return [s.id for s in case.sentences if s.id not in relevance] if relevance else []
 
 
 def _question_of(case: Case) -> TextKey | None:

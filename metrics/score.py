@@ -19,7 +19,7 @@ from archehr.data.reading.reader import ReadOptions
 from archehr.data.submission import loader_fault, read_submission
 from archehr.metrics.components import MEAN, SUBTASKS, Resources, components, headline, mean_of
 from archehr.metrics.intervals import Interval, bootstrap
-from archehr.metrics.keys import key_of
+from archehr.metrics.keys import LabelledInPart, key_of, unlabelled
 from archehr.metrics.leaderboard import CaseBoards, CaseTable
 from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
@@ -130,7 +130,7 @@ def score_submission(
     ids = ids_of(cases)
     places = {case_id: place for place, case_id in enumerate(ids)}
     scorer, notes = Scorer(subtask, resources or Resources()), list[str]()
-    seen, twice, extra, bare = bytearray(len(ids)), set[str](), set[Any](), list[str]()
+    seen, twice, extra, bare, partly = bytearray(len(ids)), set[str](), set[Any](), list[str](), list[str]()
     for case_id, prediction in read_predictions(submission, subtask, wanted=wanted, notes=notes):
         place = places.get(case_id)
         if place is None:
@@ -144,6 +144,7 @@ def score_submission(
                 bare.append(ids[place])
             else:
                 scorer.add(ids[place], prediction, key)
+                partly += [ids[place]] if subtask == 2 and unlabelled(cases[place]) else []
     if twice:
         raise DataError(
             f"case {', '.join(sorted(twice))} stands twice; keep one (the official script would count both)"
@@ -152,6 +153,10 @@ def score_submission(
     check_cases(extra, [ids[place] for place in unanswered if key_of(cases[place], subtask) is not None])
     if bare:
         notes.append(f"not scored, the data has no reference for case {shown_ids(sorted(bare), most=40)}")
+    if partly:
+        notes.append(
+            f"case {shown_ids(sorted(partly), most=40)}: sentences that the key leaves out count as not relevant"
+        )
     return _result(subtask, scorer.scored(), notes)
 
 
@@ -207,10 +212,12 @@ def score_run(
     scores: dict[str, Any] = {}
     not_scored: dict[str, str] = {}
     for subtask, submission in sorted(submissions.items()):
-        if any(key_of(case, subtask) is not None for case in cases):
+        try:
             scores[f"subtask_{subtask}"] = score_submission(submission, cases, subtask, resources=resources).as_json()
-        else:
+        except MissingReference:
             not_scored[f"subtask_{subtask}"] = f"the data does not hold {SUBTASKS[subtask].reference}"
+        except LabelledInPart as error:
+            not_scored[f"subtask_{subtask}"] = str(error)
     return scores | ({"not_scored": not_scored} if not_scored else {})
 
 

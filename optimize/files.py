@@ -10,21 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
 
-import dspy
-
 from archehr.data.case import Case
 from archehr.data.dataset import Dataset, case_sha256, data_sha256
 from archehr.data.files import write_private
 from archehr.data.joined import data_label
 from archehr.metrics.intervals import bootstrap
 from archehr.optimize.calls import BASELINES
-from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised
 from archehr.optimize.optimizers.optimizer import Options
 from archehr.program.prompts.fitted_cut import evidence_prompts
 from archehr.program.prompts.program_file import ProgramFile, StageState, demo_sha256, to_file
 from archehr.program.prompts.provenance import Provenance, provenance_of
-from archehr.program.stage_lms import lm_identity
+from archehr.program.stage_lms import LMs, each, given_identity, lm_for
 from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.stage import predictor
 from archehr.program.stages.views.vote import views_in_words
@@ -37,15 +34,15 @@ def program_file(
     optimised: Optimised,
     options: Options,
     data: Dataset,
-    answering: Answering,
-    teacher_lm: dspy.LM,
+    lm: LMs,
+    teacher_lm: LMs,
     models: Sequence[str],
 ) -> ProgramFile:
     """The optimised program with where it comes from and how it scored. Everything but `created` is a function of
     the options, the data and the LM's replies. `models` are the model versions that replied."""
-    label, lm = data_label(data.name), answering.lm
-    own = {stage: lm_identity(its) for stage, its in answering.own.items()}
-    views = [answering.lm_of(view.name).model for view in optimised.program.settings.views]
+    label = data_label(data.name)
+    asked = (lm_for(lm, view.name) for view in optimised.program.settings.views)
+    views = [one.model for one in asked if one is not None]
     provenance = Provenance(
         made_by="archehr optimize",
         optimizer=options.optimizer,
@@ -60,8 +57,8 @@ def program_file(
             "seed": options.seed,
             "weights": {str(n): w for n, w in options.weights.items()},
         },
-        lm=({**(lm_identity(lm) or {}), "stages": own} if own else lm_identity(lm)),
-        teacher_lm=lm_identity(teacher_lm) if teacher_lm is not lm else None,
+        lm=given_identity(lm),
+        teacher_lm=given_identity(teacher_lm) if teacher_lm is not lm else None,
         model_version=sorted(models),
         versions={p: importlib.metadata.version(p) for p in ("archehr-dspy", "dspy")},
         data=label,
@@ -108,29 +105,31 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in values.items()}
 
 
-def _demo_sources(optimised: Optimised, label: str, teacher_lm: dspy.LM) -> dict[str, list[str]]:
+def _demo_sources(optimised: Optimised, label: str, teacher_lm: LMs) -> dict[str, list[str]]:
     """Stage -> where each demo is from, in the order shown; those of untouched stages are the hand-written ones."""
     base = optimised.base_provenance.demo_case_ids
     sources: dict[str, list[str]] = {}
     for stage in prompted(optimised.program):
         if stage in optimised.fitted.prompts:
             demos = optimised.fitted.prompts[stage].demos
-            kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher_lm.model}"}
+            teacher = lm_for(teacher_lm, stage)
+            kinds = {"labelled": "labelled", "bootstrapped": f"bootstrapped from {teacher.model if teacher else ''}"}
             sources[stage] = [f"{label} {d.case_id} ({kinds[d.kind]})" for d in demos]
         elif predictor(getattr(optimised.program, stage), stage).demos:
             sources[stage] = list(base.get(stage, ()))
     return sources
 
 
-def note_models(path: Path, lm: dspy.LM, teacher_lm: dspy.LM) -> list[str]:
+def note_models(path: Path, lm: LMs, teacher_lm: LMs) -> list[str]:
     """The model versions that ever replied to these LMs' calls, sorted; those of this session are added to `path`,
     for replies from the cache name none."""
     try:
         versions = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         versions = {}
-    key = json.dumps([lm_identity(lm), lm_identity(teacher_lm)], sort_keys=True)
-    versions[key] = sorted({*versions.get(key, ()), *lm.ledger.models(), *teacher_lm.ledger.models()})
+    key = json.dumps([given_identity(lm), given_identity(teacher_lm)], sort_keys=True)
+    models = (model for one in each(lm) + each(teacher_lm) for model in one.ledger.models())
+    versions[key] = sorted({*versions.get(key, ()), *models})
     write_private(path, json.dumps(versions) + "\n")
     return list(versions[key])
 
@@ -195,5 +194,5 @@ def _model_only(identity: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None
     kind, _, path = str(identity["model"]).partition(":")
     name = f"{kind}:{PurePath(path).name}" if kind in ("gguf", "replay") else identity["model"]
-    own = {stage: _model_only(its) for stage, its in identity.get("stages", {}).items()}
-    return {"model": name, "stages": own} if own else {"model": name}
+    stages = {stage: _model_only(its) for stage, its in identity.get("stages", {}).items()}
+    return {"model": name, "stages": stages} if stages else {"model": name}

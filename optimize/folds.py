@@ -13,10 +13,12 @@ from archehr.optimize.demos import Demo
 from archehr.optimize.teaching import without_asking_again
 from archehr.program.batch import in_threads
 from archehr.program.lm.ledger import at
+from archehr.program.lm.wire.errors import LMGone
 from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.run import run_cases
 from archehr.program.settings import PipelineSettings
+from archehr.program.stage_lms import LMs, each, fitting, lm_for
 from archehr.program.stages.demos import made_from
 from archehr.program.stages.registry import PROMPTED, held, prompted
 from archehr.program.stages.stage import predictor
@@ -88,36 +90,34 @@ def without_demos_of(program: GroundedQA, case: Case) -> GroundedQA:
 
 @dataclass
 class Answering:
-    """How cases are answered: the LM, the number of cases at once, where progress is told, and views with an LM of
-    their `own`.
+    """How cases are answered: the LM, or LMs by stage; the number of cases at once; and where progress is told.
 
     `cases_with_failures` of `cases_answered` hold an answer that the extractive fallback gave.
     """
 
-    lm: dspy.LM
+    lm: LMs
     workers: int = 8
     tell: Callable[[str], None] = field(default=lambda line: None)
-    own: Mapping[StageName, dspy.LM] = field(default_factory=dict)
     cases_answered: int = field(default=0, init=False)
     cases_with_failures: int = field(default=0, init=False)
     expected_calls: int = field(default=0, init=False)  # of the whole optimisation, at most; 0 while unknown
 
     def lm_of(self, stage: StageName) -> dspy.LM:
-        """The LM that answers a stage."""
-        return self.own.get(stage, self.lm)
+        """The LM that a stage asks."""
+        return lm_for(self.lm, stage)
 
     def warm(self, program: GroundedQA, cases: Sequence[Case], stages: Collection[StageName]) -> None:
         """Ask for every stage's reply on gold inputs, so that a compilation, which is serial, finds it cached."""
-        if not self.lm.cache:
+        if not all(lm.cache for lm in each(self.lm)):
             return
         modules = {stage: without_asking_again(getattr(program, stage)) for stage in stages}
 
         def ask(case: Case) -> None:
-            with dspy.context(lm=self.lm, disable_history=True, max_trace_size=0):
-                for stage, module in modules.items():
-                    if PROMPTED[stage].has_gold(case):
-                        with at(case_id=case.id, stage=stage):
-                            module(**PROMPTED[stage].taught().arguments(case))
+            for stage, module in modules.items():
+                if PROMPTED[stage].has_gold(case):
+                    quiet = dspy.context(lm=self.lm_of(stage), disable_history=True, max_trace_size=0)
+                    with quiet, at(case_id=case.id, stage=stage):
+                        module(**PROMPTED[stage].taught().arguments(case))
 
         for _ in in_threads(cases, ask, self.workers):
             pass
@@ -126,7 +126,7 @@ class Answering:
         """One record per case, each answered without its own demos. The clinician's answer sentences are aligned,
         not the program's own: that is what subtask 4 scores, and it saves a call per case."""
         chain, align = set(stages) - {"align"}, set(stages) & {"align"}
-        lms = {"": self.lm, **{name: lm for name, lm in self.own.items() if name in prompted(program)}}
+        lms = fitting(self.lm, program)
         runs = [
             run_cases(cases, HeldOut(program), lms, stages=part, workers=self.workers).records
             for part in (chain, align)
@@ -142,6 +142,8 @@ class Answering:
         self.cases_with_failures += sum(map(bool, failed))
         if failed and (never := set.intersection(*failed)):
             reasons = sorted({n["detail"] for r in records for n in r.notices if n["kind"] == "lm_failed"})
+            if all(r.unreached for r in records):
+                raise LMGone(f"no reply in {len(records)} cases in a row: {reasons[0]}")
             raise DataError(
                 f"the LM failed in stage {', '.join(sorted(never))} on all of {len(records)} cases ({reasons[0]}): "
                 "the extractive fallback would be measured in its place; check --lm and its options"

@@ -9,7 +9,7 @@ from archehr.data.case import Case
 from archehr.metrics.components import headline
 from archehr.metrics.intervals import Difference, Interval, paired_difference
 from archehr.metrics.leaderboard import CaseTable
-from archehr.optimize.calls import BASELINES, expected_calls, most_calls
+from archehr.optimize.calls import BASELINES, base_program, expected_calls, measured_cases, most_calls
 from archehr.optimize.cuts import Reliability, fit_cut, reliability
 from archehr.optimize.folds import Answering, assemble, split_folds
 from archehr.optimize.optimizers.optimizer import Options, Work
@@ -23,7 +23,7 @@ from archehr.program.prompts.show import stage_messages
 from archehr.program.run.records import CaseRecord
 from archehr.program.settings import PipelineSettings
 from archehr.program.stages.limits import estimate_tokens
-from archehr.program.stages.registry import PROMPTED, STAGES, prompted
+from archehr.program.stages.registry import PROMPTED, prompted
 from archehr.program.stages.score_sentences import select_evidence
 from archehr.program.types import StageName
 
@@ -69,11 +69,7 @@ def optimize(options: Options, cases: Sequence[Case], answering: Answering, teac
     Out of sample: everything (demos, instructions, cut) is chosen anew without each fold, which it then answers.
     Raises DataError, and what an LM call may raise; replies already paid for are in the cache.
     """
-    labelled = [c for c in cases if any(STAGES[s].measures(c) for s in options.stages)]
-    base = load_program("default")
-    if options.views:
-        base = load_program("default", base.settings.model_copy(update={"views": options.views}))
-        base.fitted = options.fitted
+    labelled, base = measured_cases(options, cases), base_program(options)
     folds = []
     if labelled:
         folds = split_folds(labelled, options.folds)

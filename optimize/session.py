@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import dspy
-
 from archehr.data.case import Case, DataError
 from archehr.data.dataset import Dataset
-from archehr.optimize.calls import affordable, calls_told
+from archehr.optimize.calls import affordable, base_program, calls_told
 from archehr.optimize.files import note_models, program_file, published
 from archehr.optimize.folds import Answering
 from archehr.optimize.optimize import Optimised, optimize
@@ -25,6 +23,7 @@ from archehr.program.prompts.program_file import ProgramFile, save_program_file
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.records import fitted_cases
 from archehr.program.settings import PipelineSettings, ViewUse, parse_views
+from archehr.program.stage_lms import LMs, each, with_lms
 from archehr.program.stages.registry import STAGES, VIEWS, parse_stages, used_views
 from archehr.program.stages.stage import Stage
 from archehr.program.stages.views.extractive import by_name
@@ -38,17 +37,16 @@ ALL_DEMOS = 10_000  # more than there are: as many as fit
 def optimize_to_file(
     options: Options,
     data: Dataset,
-    lm: dspy.LM,
-    teacher_lm: dspy.LM,
+    lm: LMs,
+    teacher_lm: LMs,
     out: Path,
     *,
-    own_lms: Mapping[StageName, dspy.LM] | None = None,
     publish: Path | None = None,
     workers: int = 8,
     tell: Callable[[str], None] = lambda line: None,
 ) -> tuple[Optimised, ProgramFile]:
-    """Optimise and write `out`, and to `publish` the copy without text of the data. `own_lms` are those of the views
-    that do not ask `lm`.
+    """Optimise and write `out`, and to `publish` the copy without text of the data. `lm` is one LM, or several by
+    stage that share a ledger.
 
     Replies are kept in the user's cache (archehr.program.lm.cache), so that the same call after an interruption pays
     for none twice. Raises DataError, and what an LM call may raise.
@@ -65,6 +63,7 @@ def optimize_to_file(
             f"--views: the fitted models have learned from {len(seen)} of these {len(data.cases)} cases, so that their "
             "votes would be memory; optimise on other cases, or name extractive"
         )
+    with_lms(base_program(options), lm)  # raises for a stage or view that there is not
     folder = cache_folder()
     configure_cache(folder)
 
@@ -72,20 +71,22 @@ def optimize_to_file(
         note_models(folder / MODELS, lm, teacher_lm)  # as it goes, so that a kill forgets none
         tell(line)
 
-    answering = Answering(lm, workers, progress, own_lms or {})
+    answering = Answering(lm, workers, progress)
     teacher = Answering(teacher_lm, workers, progress)
     try:
-        with calls_told(getattr(lm, "ledger", None), lambda: answering.expected_calls, tell):
+        with calls_told(getattr(each(lm)[0], "ledger", None), lambda: answering.expected_calls, tell):
             optimised = optimize(options, tuple(data.cases), answering, teacher)
     except KeyboardInterrupt:
         raise Interrupted from None
     finally:
         models = note_models(folder / MODELS, lm, teacher_lm)
-    file = program_file(optimised, options, data, answering, teacher_lm, models)
+    file = program_file(optimised, options, data, lm, teacher_lm, models)
     save_program_file(file, out)
     if publish is not None:
         save_program_file(published(file, optimised, data.cases), publish)
     for line in _remarks(options, optimised, answering):
+        tell(line)
+    for line in dict.fromkeys(note for one in each(lm) + each(teacher_lm) for note in one.ledger.notes()):
         tell(line)
     tell(f"{out} may hold note text in its prompts, and {folder} holds replies to it: keep both as you keep the data")
     return optimised, file

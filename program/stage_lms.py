@@ -39,6 +39,24 @@ def with_lms(program: GroundedQA, lms: LMs) -> tuple[GroundedQA, dspy.BaseLM | N
     return program, lms.get("")
 
 
+def each(lms: LMs) -> list[dspy.BaseLM]:
+    """The LMs given, each once."""
+    given = lms.values() if isinstance(lms, Mapping) else [lms]
+    return list({id(lm): lm for lm in given if lm is not None}.values())
+
+
+def lm_for(lms: LMs, stage: StageName) -> dspy.BaseLM | None:
+    """The LM that a stage asks: its own, else that of the others."""
+    return lms.get(stage, lms.get("")) if isinstance(lms, Mapping) else lms
+
+
+def fitting(lms: LMs, program: GroundedQA) -> LMs:
+    """`lms` without those of stages that the program does not have: some programs of several use fewer views."""
+    if not isinstance(lms, Mapping):
+        return lms
+    return {stage: lm for stage, lm in lms.items() if not stage or has_prompt(getattr(program, stage, None))}
+
+
 def stage_lms(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[StageName, dspy.BaseLM | None]:
     """The LM of every stage that asks one."""
     return {stage: predictor(getattr(program, stage)).lm or lm for stage in prompted(program)}
@@ -67,6 +85,16 @@ def lms_identity(program: GroundedQA, lm: dspy.BaseLM | None) -> dict[str, Any] 
         main = max(known, key=known.count)
     others = {stage: its for stage, its in found.items() if its != main}
     return {**main, "stages": others} if others else main
+
+
+def given_identity(lms: LMs) -> dict[str, Any] | None:
+    """The LMs given as far as they shape answers: the identity of the one for all stages (of the first, where there is
+    none), with those named for a stage under `stages`."""
+    if not isinstance(lms, Mapping):
+        return lm_identity(lms)
+    main = lm_identity(lms.get("", next(iter(lms.values()), None)))
+    others = {stage: lm_identity(lm) for stage, lm in lms.items() if stage}
+    return {**main, "stages": others} if main is not None and others else main
 
 
 def lm_identity(lm: dspy.BaseLM | None) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _own_process_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No LM, key or cache of the developer's; the umask and DSPy's cache as they were."""
+    """No LM, key or cache of the developer's; the umask, DSPy's cache and what is known of servers as they were."""
     for name in ("ARCHEHR_LM", "ARCHEHR_CACHE", "ARCHEHR_LOCAL_ONLY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
@@ -39,6 +39,8 @@ def _own_process_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
         import dspy
 
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    if (memory := sys.modules.get("archehr.program.lm.wire.concessions")) is not None:
+        memory.KNOWN.clear()
 
 
 @pytest.fixture

@@ -195,3 +195,35 @@ def test_local_only_lets_the_scores_download_nothing(command: Command, monkeypat
     call = ("score", "r/submission_subtask_2.json", "--subtask", 2, "--data", "sample/test", "--cases", "101")
     assert command(*call).code == 0 and os.environ["HF_HUB_OFFLINE"] == "0"
     assert command(*call, "--local-only").code == 0 and os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+def test_the_version_is_told(command: Command) -> None:
+    import archehr
+
+    assert command("--version").out == f"archehr {archehr.__version__}\n"
+
+
+def test_ask_gives_a_case_the_answer_that_run_gives_it(command: Command) -> None:
+    """One splitter and one choice: the same sentences under the same numbers, whichever way the note came in."""
+    case = next(case for case in read_cases("sample/test") if case.id == "104")
+    Path("m.txt").write_text(case.narrative)
+    Path("note.txt").write_text(str(case.note))
+    assert command("run", "sample/test", "--cases", "104", "--out", "r").code == 0
+    run = json.loads(Path("r/predictions.jsonl").read_text())
+    for source in (("sample/test", "m.txt", "--case", "104"), ("note.txt", "m.txt")):
+        asked = json.loads(command("ask", *source, "--json").out)
+        for field in ("question", "evidence", "answer_sentences", "links"):
+            assert asked[field] == run[field], field
+
+
+def test_fewer_cases_take_nothing_from_a_folder(command: Command) -> None:
+    asked = ("run", "sample/test", "--out", "r", "--cases")
+    assert command(*asked, "101-106").code == 0
+    files = {p: p.read_bytes() for p in Path("r").glob("s*.json")}
+    fewer = command(*asked, "101-102")
+    assert fewer.code == 0 and "the submissions and the report hold 4 more cases" in fewer.err
+    assert len(files) == 5 and {p: p.read_bytes() for p in Path("r").glob("s*.json")} == files
+    page = Path("r/report.html").read_text()
+    assert page.count("<article") == 6
+    elsewhere = command("run", "sample/test", "--out", "two", "--cases", "101-102")
+    assert elsewhere.code == 0 and len(json.loads(Path("two/submission_subtask_2.json").read_text())) == 2

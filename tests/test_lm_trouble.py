@@ -164,6 +164,17 @@ def test_ask_tells_of_a_server_that_is_gone(command: Command) -> None:
     assert "no LM call succeeded (LMTransportError)" in ran.err and server.openai in ran.err
 
 
+def test_ask_keeps_nothing_and_does_not_say_so(command: Command) -> None:
+    Path("note.txt").write_text("He was given furosemide for oedema.")
+    with StubServer(lambda _: Reply(status=401, message="no such key")) as server:
+        lm = ("--lm", "openai/m", "--api-base", server.openai)
+        ran = command("ask", "note.txt", "Why furosemide?", *lm)
+        assert ran.code == 2 and the_line(ran).endswith("check the API key in the environment; nothing is kept")
+        server.reply = lambda received: answer_stage(received.ask)
+        spent = command("ask", "note.txt", "Why furosemide?", *lm, "--max-calls", 1)
+        assert spent.code == 130 and the_line(spent) == "archehr: --max-calls 1 is reached; nothing is kept"
+
+
 def test_another_model_stops_the_run_unless_accepted(command: Command) -> None:
     with StubServer(lambda r: Reply(answer_stage(r.ask), model="totally-different")) as server:
         ran = run(command, server)
@@ -232,6 +243,14 @@ def test_stages_may_ask_models_of_their_own(command: Command) -> None:
         assert other.code == 2 and "another lm (stages)" in the_line(other)
 
 
+def test_ask_takes_a_model_a_stage_too(command: Command) -> None:
+    Path("note.txt").write_text("He was given furosemide for oedema.")
+    with StubServer() as server:
+        lm = ("--lm", "openai/plain", "--lm", "score=openai/cheap", "--api-base", server.openai)
+        assert command("ask", "note.txt", "Why was I given furosemide?", *lm).code == 0
+        assert stages_by_model(server) == {"plain": {"question", "answer_sentences", "links"}, "cheap": {"scores"}}
+
+
 def test_two_models_from_python(tmp_path: Path) -> None:
     cases = read_cases("sample/test")[:2]
     with StubServer() as server:
@@ -284,14 +303,6 @@ def test_the_lm_of_the_environment_is_that_of_the_other_stages(
         lm = ("--lm", "score=openai/cheap", "--api-base", server.openai)
         assert command("run", "sample/test", *lm, "--cases", "101", "--out", "r").code == 0
         assert set(stages_by_model(server)) == {"plain", "cheap"}
-
-
-def test_compare_and_optimize_say_that_they_take_one_lm(command: Command) -> None:
-    lm = ("--lm", "openai/a", "--lm", "score=openai/b", "--api-base", "http://127.0.0.1:9/v1")
-    compared = command("compare", "sample/test", "handwritten", *lm)
-    assert compared.code == 2 and "--lm score=openai/b: compare takes one LM for all stages" in the_line(compared)
-    optimized = command("optimize", "sample/dev", "--out", "p.json", *lm)
-    assert optimized.code == 2 and "an optimisation asks one LM" in the_line(optimized)
 
 
 def test_a_program_without_an_lm_names_none(command: Command) -> None:

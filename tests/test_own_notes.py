@@ -1,22 +1,21 @@
-"""Every command of docs/own-notes.md answers, on a small file of the kind it names."""
+"""The walk of a hospital's engineer: every command of docs/own-notes.md answers, on a small file of its kind."""
 
 from __future__ import annotations
 
 import gzip
 import re
-import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests import sources
-from tests.conftest import Ran
 from tests.sources import NEW, OLD, WORDS
+from tests.stub_server import StubServer
+from tests.walks import blocks, exported, give_modules_of_our_names, ran
 
-PAGE = (Path(__file__).parents[1] / "docs/own-notes.md").read_text()
-COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S) for line in block.splitlines()]
+LINES = [line for block in blocks("own-notes.md", "sh") for line in block.splitlines()]
+COMMANDS = [line for line in LINES if line.startswith("archehr ")]
 
 
 def make_sources(folder: Path) -> None:
@@ -44,17 +43,61 @@ def make_sources(folder: Path) -> None:
     (folder / "letter.docx").write_bytes(sources.docx(*NEW.split("\n")))
 
 
+def walk(folder: Path, **exports: str) -> dict[str, str]:
+    """What every command of the page prints, run one after the other by one process in the user's folder."""
+    give_modules_of_our_names(folder)
+    make_sources(folder)
+    done = ran(folder, "-c", WALK, *COMMANDS, **exports)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split("\0")[1:]
+    codes = [int(text.partition("\n")[0]) for text in printed]
+    assert codes == [0] * len(COMMANDS), f"{dict(zip(COMMANDS, codes, strict=True))}\n{done.stderr[-2000:]}"
+    return dict(zip(COMMANDS, (text.partition("\n")[2] for text in printed), strict=True))
+
+
+# Each command in a folder of runs of its own, and what it printed after a mark and its exit code.
+WALK = """
+import contextlib, io, os, shlex, sys
+from archehr.cli import main
+for number, line in enumerate(sys.argv[1:], 1):
+    out, code = io.StringIO(), 0
+    sys.argv = shlex.split(line)
+    with contextlib.redirect_stdout(out):
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    if os.path.isdir("runs"):
+        os.rename("runs", f"runs-{number}")
+    print(f"\\0{code}\\n{out.getvalue()}", end="")
+"""
+
+
 def test_the_page_shows_every_source() -> None:
-    assert len(COMMANDS) >= 16 and all(line.startswith("archehr ") for line in COMMANDS)
+    assert len(COMMANDS) >= 16
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_of_the_page(line: str, command: Callable[..., Ran], tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", [False, True])
+def test_the_walk_from_the_users_folder(model: bool, tmp_path: Path) -> None:
+    with StubServer() as server:
+        printed = walk(tmp_path, **(exported("own-notes.md", server) if model else {}))
+    for number, (line, out) in enumerate(printed.items(), 1):
+        if " ask " in line:
+            assert re.search(r" \[([\d:, ]+|no direct support)\]$" if model else r"^\[[\d:]+\] ", out, re.M), line
+        else:
+            (folder,) = (tmp_path / f"runs-{number}").iterdir()
+            assert ("my-model" in folder.name) == model
+            said = (folder / "predictions.csv").read_text()
+            assert "furosemide" in said or "--note-type" in line or model, line
+            assert said.count("\n") > 1, line
+    stages = {field for r in server.received for field in ("question", "scores", "links") if f"`{field}`" in r.ask}
+    assert stages == ({"question", "scores", "links"} if model else set())
+
+
+def test_from_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_sources(tmp_path)
-    ran = command(*shlex.split(line)[1:])
-    assert ran.code == 0, ran
-    if " ask " in line:
-        assert re.search(r"^\[[\d:]+\] ", ran.out, re.M)
-    else:
-        (folder,) = Path("runs").iterdir()
-        assert "furosemide" in (folder / "predictions.csv").read_text() or "--note-type" in line
+    (code,) = blocks("own-notes.md", "python")
+    scope = {"frame": pd.read_csv(tmp_path / "notes.csv")}
+    exec(code, scope)
+    assert [record.case_id for record in scope["result"].records] == ["a", "b"]
+    assert "case_id" in capsys.readouterr().out and "furosemide" in scope["result"].records[0].answer_sentences[0]

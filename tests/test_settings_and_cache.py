@@ -39,10 +39,10 @@ def test_a_new_cut_is_another_run_and_asks_for_no_score_again(command: Callable[
     ran = command("run", *CASES, *lm, "--stages", "score", "--cut", "2")
     assert ran.code == 0, ran.err
     assert len(server.received) == asked
-    folder = "runs/sample-test-default-openai-stub-cut-2"
+    folder = "runs/sample-test-default-openai-stub-cut-2-stages-score"
     assert (usage(folder)["calls"], usage(folder)["cache_hits"]) == (0, asked)
     assert (settings(folder)["cut"], settings(folder)["relaxed_cut"]) == (2, 2)
-    before = json.loads(Path("runs/sample-test-default-openai-stub/submission_subtask_2.json").read_text())
+    before = json.loads(Path("runs/sample-test-default-openai-stub-stages-score/submission_subtask_2.json").read_text())
     after = json.loads(Path(folder, "submission_subtask_2.json").read_text())
     assert [len(a["prediction"]) for a in after] != [len(b["prediction"]) for b in before]
 

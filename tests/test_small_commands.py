@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.stub_server import StubServer
+
 
 def test_score_takes_a_run_folder_and_scores_what_it_was_run_on(command: Callable[..., Any]) -> None:
     assert command("run", "sample/test", "--cases", "101-103", "--out", "r").code == 0
@@ -58,3 +60,35 @@ def test_the_help_tells_the_programs_apart(command: Callable[..., Any]) -> None:
     told = " ".join(command("run", "--help").out.split())
     said = "default (instructions, with three example questions for stage 1), zero_shot (the instructions alone)"
     assert said in told
+
+
+SHAPING = [
+    ("--program", "zero_shot"), ("--preset", "seed"), ("--no-abstain",), ("--question", "given"),
+    ("--views", "score,answer_first*2"), ("--verify", "flag"), ("--stages", "score"), ("--cut", "3"),
+    ("--temperature", "0"), ("--seed", "0"), ("--seed", "1"), ("--max-tokens", "900"), ("--schema", "none"),
+    ("--reasoning", "low"), ("--lm", "score=openai/b"),
+]  # fmt: skip
+
+
+def test_two_runs_that_differ_in_what_shapes_answers_have_a_folder_each(
+    command: Callable[..., Any], monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-stub")
+    asked = ("run", "sample/dev", "--cases", "1")
+    with StubServer() as server:
+        lm = ("--lm", "openai/a", "--api-base", server.openai)
+        for number, option in enumerate(((), *SHAPING), 1):
+            assert command(*asked, *lm, *option).code == 0, option
+            assert len(list(Path("runs").iterdir())) == number, option
+        again = command(*asked, *lm, "--no-abstain", "--workers", 2, "--retries", 1)
+        assert "all 1 cases were already done" in again.out
+    assert {"sample-dev-default-openai-a", "sample-dev-default-openai-a-no-abstain"} <= {
+        folder.name for folder in Path("runs").iterdir()
+    }
+
+
+def test_comparisons_of_other_settings_have_a_folder_each(command: Callable[..., Any]) -> None:
+    for option in ((), ("--question", "given"), ("--cut", "3"), ("--seed", "1")):
+        compared = command("compare", "sample/dev", "extractive", "--cases", "1-2", *option)
+        assert compared.code == 0, compared
+    assert len(list(Path("runs").iterdir())) == 4

@@ -11,7 +11,7 @@ from archehr.data.case import Case, DataError
 from archehr.data.submission import submission_entries
 from archehr.metrics.components import SUBTASKS, Resources, mean_of
 from archehr.metrics.intervals import Difference, Interval, paired_difference
-from archehr.metrics.keys import key_of
+from archehr.metrics.keys import key_of, labelled_in_part
 from archehr.metrics.score import ScoreResult, score_submission
 from archehr.optimize.compare.fairness import check_same_task, demo_overlap, in_sample, setup_differences
 from archehr.optimize.compare.program_run import ProgramRun
@@ -156,7 +156,7 @@ def _scores(run: ProgramRun, cases: Sequence[Case], resources: Resources | None)
     """The official scores of every subtask that the run answered and the data has a key for."""
     scores = {}
     for subtask, predictions in submissions([run.records[c.id] for c in cases]).items():
-        keyed = [c for c in cases if key_of(c, subtask) is not None]
+        keyed = [c for c in cases if not labelled_in_part(c, subtask) and key_of(c, subtask) is not None]
         if keyed:
             entries = submission_entries(subtask, {c.id: predictions[c.id] for c in keyed})
             scores[subtask] = score_submission(entries, keyed, subtask, resources=resources)
@@ -225,6 +225,11 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
         notes.append(
             f"fewer than {FEWEST_CASES} cases can show no difference, whatever they score; here are {len(cases)}"
         )
+    for subtask in SUBTASKS:
+        if partly := [c.id for c in cases if labelled_in_part(c, subtask)]:
+            notes.append(
+                f"ST{subtask} leaves out case {', '.join(partly)}, whose answer sentences are labelled in part"
+            )
     notes += _missing(rows)
     hits = [f"{row.label} {row.took.cache_hits}" for row in rows if row.took.cache_hits]
     if hits:

@@ -11,6 +11,7 @@ from archehr.program.prompts.program_file import ProgramFile
 from archehr.program.prompts.provenance import Provenance
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
+from archehr.program.stage_lms import in_words
 
 
 @dataclass(frozen=True)
@@ -38,4 +39,4 @@ class ProgramRun:
 
     @property
     def lm(self) -> str | None:
-        return str(self.manifest.lm["model"]) if self.manifest.lm else None
+        return in_words(self.manifest.lm) if self.manifest.lm else None

@@ -1,10 +1,12 @@
-"""The whole of `archehr compare`: runs what is not yet run, takes finished runs as they are, writes tables and page."""
+"""The whole of `archehr compare`: runs what is not yet run (or says what that would take), takes finished runs as they
+are, writes tables and page."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from archehr.optimize.compare.html import write_page
 from archehr.optimize.compare.program_run import ProgramRun
 from archehr.optimize.compare.tables import frame, markdown
 from archehr.program.extractive.fitted.file import FittedFile
-from archehr.program.pipeline import GroundedQA
+from archehr.program.pipeline import GroundedQA, QuestionSource
 from archehr.program.prompts.program_file import (
     BUILT_IN,
     ProgramFile,
@@ -30,23 +32,30 @@ from archehr.program.prompts.program_file import (
     to_file,
     to_program,
 )
+from archehr.program.run.estimate import StageEstimate, estimate, left_of
 from archehr.program.run.folder import read_run_folder
+from archehr.program.run.job import Job
 from archehr.program.run.manifest import Manifest
 from archehr.program.run.run import PROGRAM, run_cases
 from archehr.program.settings import PRESETS, parse_views
+from archehr.program.stage_lms import LMs, each, in_words, with_lms
+from archehr.program.stages.registry import STAGES
+from archehr.program.types import StageName
 
 # A progress display, as program.display.RunDisplay.
 Display = Callable[[int, str], AbstractContextManager[Any]]
+# An LM by its name, or LMs by stage; "" is that of the stages not named.
+Names = str | Mapping[StageName, str]
 
 
 def compare_to_folder(
     data: Dataset,
     programs: Sequence[str],
-    lms: Sequence[str],
+    lms: Sequence[Names],
     run_folders: Sequence[Path],
     out: Path,
     *,
-    make_lm: Callable[[str], dspy.LM],
+    make_lm: Callable[[Any], LMs],
     display: Display,
     tell: Callable[[str], None],
     baseline: str | None = None,
@@ -65,22 +74,46 @@ def compare_to_folder(
     Raises DataError, and what run_cases raises.
     """
     _make_folder(out)
-    finished = [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
-    run_folders = [*run_folders, *map(Path, finished)]
-    loaded = [
-        program
-        for name in programs
-        if name not in finished
-        for program in _with_views(name, dict(settings or {}), views, demo_cases)
-    ]
+    finished = finished_runs(programs)
+    loaded = _loaded(programs, settings, views, demo_cases)
     folders = run_programs(loaded, lms, make_lm, data, out / "runs", display=display, tell=tell, **options)
-    runs = read_runs([*folders, *run_folders])
+    runs = read_runs([*folders, *run_folders, *map(Path, finished)])
     compared = compare(tuple(data.cases), runs, baseline=baseline, keep_demo_cases=keep_demo_cases, resources=resources)
     write_private(out / "comparison.csv", frame(compared).to_csv(index=False))
     write_private(out / "comparison.md", markdown(compared))
     write_page(compared, out / "comparison.html")
     tell(f"{out / 'comparison.html'} holds note text; keep it as you keep the data")
     return compared
+
+
+def finished_runs(programs: Sequence[str]) -> list[str]:
+    """Those of `programs` that name a run folder, as a shell fills in `--runs DIR/*`."""
+    return [name for name in programs if name not in BUILT_IN and Path(name).is_dir()]
+
+
+def planned_runs(
+    programs: Sequence[GroundedQA], lms: Sequence[Names], out: Path
+) -> Iterator[tuple[GroundedQA, Names | None, Path]]:
+    """Every program with every LM, those without prompts once, and the folder of each run below `out`. Raises
+    DataError for a program that asks an LM where none is named."""
+    for program in programs:
+        asks = hasattr(program.score, "predict")
+        if asks and not lms:
+            raise DataError(f"{program.name} asks an LM; name one with --lm (knn works offline)")
+        for names in lms if asks else [None]:
+            yield program, names, out / _folder_name(program, names)
+
+
+def _loaded(
+    programs: Sequence[str],
+    settings: Mapping[str, Any] | None,
+    views: Sequence[str],
+    demo_cases: Sequence[Case] | None,
+) -> list[GroundedQA]:
+    """The programs that are to be run, each that asks an LM with each of `views`."""
+    finished = finished_runs(programs)
+    names = [name for name in programs if name not in finished]
+    return [program for name in names for program in _with_views(name, dict(settings or {}), views, demo_cases)]
 
 
 def _with_views(
@@ -95,8 +128,8 @@ def _with_views(
 
 def run_programs(
     programs: Sequence[GroundedQA],
-    lms: Sequence[str],
-    make_lm: Callable[[str], dspy.LM],
+    lms: Sequence[Names],
+    make_lm: Callable[[Any], LMs],
     data: Dataset,
     out: Path,
     *,
@@ -104,34 +137,80 @@ def run_programs(
     tell: Callable[[str], None] = lambda line: None,
     **options: Any,
 ) -> list[Path]:
-    """Run every program with every LM, those without prompts once, each in its own folder below `out`.
+    """Run every program with every LM (an item of `lms`, as `make_lm` takes it), those without prompts once, each in
+    its own folder below `out`.
 
-    A folder is resumed, so that what is finished costs nothing again. Every run gets an LM of its own, since an LM
+    A folder is resumed, so that what is finished costs nothing again. Every run gets LMs of its own, since an LM
     counts what it is used for. `options` are those of run_cases. Raises what run_cases raises.
     """
     folders: list[Path] = []
-    notes: set[str] = set()
-    for program in programs:
-        asks = hasattr(program.score, "predict")
-        if asks and not lms:
-            raise DataError(f"{program.name} asks an LM; name one with --lm (knn works offline)")
-        for lm_name in lms if asks else [None]:
-            folder = out / _folder_name(program, lm_name)
-            lm = make_lm(lm_name) if lm_name else None
-            for note in set(getattr(lm, "notes", ())) - notes:
-                tell(note)
-                notes.add(note)
-            with display(len(data.cases), folder.name) as progress:
-                run_cases(data, program, lm, out=folder, on_case=progress.case_done, tell=tell, **options)
-            folders.append(folder)
+    tell = _once(tell)
+    for program, names, folder in planned_runs(programs, lms, out):
+        asked = make_lm(names) if names else None
+        for note in (note for lm in each(asked) for note in getattr(lm, "notes", ())):
+            tell(note)
+        with display(len(data.cases), folder.name) as progress:
+            run_cases(data, program, asked, out=folder, on_case=progress.case_done, tell=tell, **options)
+        folders.append(folder)
     return folders
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """Of one run: `cases` to answer, `done` before, what the stages would take, and the LMs asked."""
+
+    cases: int
+    done: int
+    stages: Mapping[str, StageEstimate]
+    lms: Sequence[dspy.BaseLM]
+
+
+def estimate_comparison(
+    data: Dataset,
+    programs: Sequence[str],
+    lms: Sequence[Names],
+    out: Path,
+    *,
+    make_lm: Callable[[Any], LMs],
+    demo_cases: Sequence[Case] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    views: Sequence[str] = (),
+    question: QuestionSource = "own",
+    fresh: bool = False,
+) -> dict[str, RunEstimate]:
+    """By run folder what `compare_to_folder` would take; programs that ask no LM, and finished runs, take nothing.
+
+    Programs whose prompts are the same share replies through the cache, which is not reckoned with. Raises DataError
+    as the comparison would before its first call.
+    """
+    loaded = _loaded(programs, settings, views, demo_cases)
+    estimates: dict[str, RunEstimate] = {}
+    for program, names, folder in planned_runs(loaded, lms, out / "runs"):
+        asked = make_lm(names) if names else None
+        own, lm = with_lms(program, asked)
+        left = left_of(data.cases, None if fresh else folder)
+        stages = estimate(Job(own, lm, question, tuple(STAGES)), left) if left and own.asks_lm else {}
+        estimates[folder.name] = RunEstimate(len(left), len(data.cases) - len(left), stages, each(asked))
+    return estimates
+
+
+def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """`tell` for several runs, most of whose lines are the same."""
+    told: set[str] = set()
+
+    def tell_first(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            tell(line)
+
+    return tell_first
 
 
 def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
     """The runs in `folders`, with a label each: the program, its views and its LM too where there are several, and a
     number where the same comes again. Raises DataError for a folder that holds no run."""
     contents = [read_run_folder(folder) for folder in folders]
-    lms = {str(manifest.lm["model"]) for manifest, _ in contents if manifest.lm}
+    lms = {in_words(manifest.lm) for manifest, _ in contents if manifest.lm}
     views = {_views(manifest) for manifest, _ in contents if manifest.lm}
     stems = [Path(manifest.program).stem for manifest, _ in contents]
     runs: list[ProgramRun] = []
@@ -139,7 +218,7 @@ def read_runs(folders: Sequence[Path]) -> list[ProgramRun]:
         others = {str(m.program) for (m, _), s in zip(contents, stems, strict=True) if s == stem}
         name = stem if len(others) == 1 else manifest.program
         parts = [_views(manifest)] if manifest.lm and len(views) > 1 else []
-        parts += [str(manifest.lm["model"])] if manifest.lm and len(lms) > 1 else []
+        parts += [in_words(manifest.lm)] if manifest.lm and len(lms) > 1 else []
         label = ", ".join([name, *parts])
         again = sum(run.label == label or run.label.startswith(f"{label} (") for run in runs)
         file, unknown = _prompts(folder, manifest)
@@ -185,12 +264,14 @@ def _fitted(folder: Path) -> FittedFile | None:
     return file if isinstance(file, FittedFile) else None
 
 
-def _folder_name(program: GroundedQA, lm: str | None) -> str:
+def _folder_name(program: GroundedQA, names: Names | None) -> str:
     """PROGRAM-VIEWS-LM, without the default's one view; a program file also by its content, so that a new version of it
     is run anew."""
     views = program.settings.views
     named = [] if views == PRESETS["default"].views else [str(view) for view in views]
-    parts = [Path(program.name).stem, *named, lm or ""]
+    by_stage = {"": names} if isinstance(names, str) else names or {}
+    lms = (f"{stage}-{name}" if stage else name for stage, name in by_stage.items())
+    parts = [Path(program.name).stem, *named, *lms]
     if Path(program.name).suffix:
         parts.insert(1, program_hash(program)[:6])
     return "-".join(s for p in parts if (s := re.sub(r"[^\w.]+", "-", p).strip("-.")))

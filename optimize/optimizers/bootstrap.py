@@ -33,7 +33,7 @@ def _accepted(stage: StageName, work: Work) -> Mapping[str, Demo]:
         work.teacher.warm(work.base, work.cases, work.options.stages)
     if stage not in work.shared:
         labelled = work.labelled(stage, work.cases)
-        work.shared[stage] = bootstrap(stage, getattr(work.base, stage), work.cases, work.teacher.lm)
+        work.shared[stage] = bootstrap(stage, getattr(work.base, stage), work.cases, work.teacher.lm_of(stage))
         work.teacher.tell(f"{stage}: {len(work.shared[stage])} of {len(labelled)} replies accepted")
     return work.shared[stage]
 

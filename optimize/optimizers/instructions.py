@@ -41,8 +41,8 @@ class _Instructions(Optimizer):
         examples = [dspy.Example(case_id=i, **labels.demo(taught[i])).with_inputs("case_id") for i in order]
         train, val = examples[: len(order) // 2], examples[len(order) // 2 :]
         task = StageTask(stage, without_asking_again(getattr(work.base, stage)), list(taught.values()))
-        lm, adapter = work.answering.lm_of(stage), dspy.JSONAdapter()
-        with quiet(task.failure), dspy.context(lm=lm, adapter=adapter, disable_history=True):
+        context = dspy.context(lm=work.answering.lm_of(stage), adapter=dspy.JSONAdapter(), disable_history=True)
+        with quiet(task.failure), context:
             best = self.search(task, train, val, work)
         predict = best.module.predict
         demos = [make_demo(stage, _source(d, taught), "bootstrapped", dict(d)) for d in predict.demos]
@@ -72,9 +72,9 @@ class Mipro(_Instructions):
 
         optimiser = dspy.MIPROv2(
             metric=metric,
-            prompt_model=work.teacher.lm,
+            prompt_model=work.teacher.lm_of(task.stage),
             task_model=work.answering.lm_of(task.stage),
-            teacher_settings={"lm": work.teacher.lm},
+            teacher_settings={"lm": work.teacher.lm_of(task.stage)},
             max_bootstrapped_demos=options.demos,
             max_labeled_demos=0,
             auto=None,
@@ -103,7 +103,7 @@ class Gepa(_Instructions):
         optimiser = dspy.GEPA(
             metric=metric,
             max_metric_calls=options.candidates * (len(train) + len(val)),
-            reflection_lm=work.teacher.lm,
+            reflection_lm=work.teacher.lm_of(task.stage),
             use_merge=False,  # merging joins the lineages of several predictors; here is one
             num_threads=work.answering.workers,
             seed=options.seed,

@@ -13,7 +13,7 @@ from archehr.program.lm._dspy import BaseCallback
 from archehr.program.lm.backend import Backend
 from archehr.program.lm.cache import keep_replies_in_memory
 from archehr.program.lm.ledger import Budget, Count, Ledger, Price
-from archehr.program.lm.metered import MeteredEngine
+from archehr.program.lm.metered import AsyncEngine, MeteredEngine
 from archehr.program.lm.policy import LMConfigError, keys_in_reach, without_userinfo
 from archehr.program.lm.registry import find_backend
 from archehr.program.lm.settings import LMSettings, check_numbers
@@ -80,7 +80,14 @@ def metered_lm(
     endpoint = without_userinfo(backend.endpoint) if backend.endpoint else "this process"
     where_it_runs = {"endpoint": endpoint, **backend.settings} | ({"schema": schema} if schema != "auto" else {})
     try:
-        lm = dspy.LM(name, engine=engine, callbacks=[_CountCacheHits(name, engine)], metadata=where_it_runs, **settings)
+        lm = dspy.LM(
+            name,
+            engine=engine,
+            async_engine=AsyncEngine(engine),
+            callbacks=[_CountCacheHits(name, engine)],
+            metadata=where_it_runs,
+            **settings,
+        )
     except (ValueError, dspy.LMConfigurationError) as exc:
         raise LMConfigError(f"{name}: {exc}") from None
     lm.ledger = engine.ledger
@@ -95,10 +102,10 @@ class _CountCacheHits(BaseCallback):
         self.name, self.engine = name, engine
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.engine.take_reached()
+        self.engine.call_begins()
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: Exception | None = None) -> None:
-        if exception is None and not self.engine.take_reached():
+        if exception is None and not self.engine.call_was_sent():
             self.engine.ledger.add(Count(cache_hits=1), lm=self.name)
 
 

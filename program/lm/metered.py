@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dspy import lm15
@@ -15,12 +16,24 @@ from archehr.program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Nee
 from archehr.program.lm.policy import keys_in_reach
 from archehr.program.lm.registry import find_backend
 from archehr.program.lm.settings import LMSettings
-from archehr.program.lm.wire.concessions import Concessions, Form, SchemaMode
+from archehr.program.lm.wire.concessions import Form, SchemaMode, concessions
 from archehr.program.lm.wire.errors import told
 from archehr.program.lm.wire.replies import tokens_of, usable
 
 BYTES_PER_TOKEN = 3  # English clinical text has 4 and more, so a prompt counted so is not counted short
 UNLIMITED_REPLY = 2048  # tokens set aside for a reply without max_tokens, until a longer one has been seen
+
+
+@dataclass
+class _Call:
+    """One call of an LM: DSPy asks for it again with the same request, and not at all where its cache answers."""
+
+    request: lm15.Request | None = None
+    attempts: int = 0
+
+
+# Held by an object that attempts change, since those of an async call are made on a thread with a copy of the context.
+_call: ContextVar[_Call | None] = ContextVar("archehr_call", default=None)
 
 
 class MeteredEngine:
@@ -40,7 +53,7 @@ class MeteredEngine:
     ) -> None:
         self.backend = backend
         self.asked = asked
-        self.concessions = Concessions(schema)
+        self.concessions = concessions(asked.name if asked is not None else None, backend.endpoint, schema)
         self.ledger = ledger
         self.budget = budget
         self.supports_response_schema = backend.response_schema
@@ -49,7 +62,6 @@ class MeteredEngine:
         self.supported_params = backend.params
         self._on_reply = on_reply
         self._secrets = secrets
-        self._attempts = threading.local()
         self._longest_reply = UNLIMITED_REPLY
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MeteredEngine:
@@ -83,7 +95,6 @@ class MeteredEngine:
             raise error from exc
         for line in self.concessions.settle(form):
             self._tell(f"{request.model} {line}")
-        self._attempts.request = None
         if self._on_reply is not None:
             self._on_reply(whole, response)
         return response
@@ -115,7 +126,6 @@ class MeteredEngine:
             self.budget.reserve(need)
         tokens: Tokens | None = Tokens()
         try:
-            self._attempts.reached = True
             response = self.backend.engine.complete(sent)
             tokens = tokens_of(response, self.backend.provider)
             response = usable(response, sent, self.backend, self._tell)
@@ -131,17 +141,20 @@ class MeteredEngine:
     def _tell(self, line: str) -> None:
         self.ledger.note(line)
 
-    def take_reached(self) -> bool:
-        """Whether this thread's call came past DSPy's cache since the last time of asking."""
-        reached, self._attempts.reached = getattr(self._attempts, "reached", False), False
-        return reached
+    def call_begins(self) -> None:
+        """The next request in this context is the first attempt of a call."""
+        _call.set(_Call())
+
+    def call_was_sent(self) -> bool:
+        """Whether the call that began in this context came past DSPy's cache."""
+        call = _call.get()
+        return call is not None and call.request is not None
 
     def _attempt_number(self, request: lm15.Request) -> int:
-        # DSPy repeats one call with the same Request object in the same thread.
-        last = getattr(self._attempts, "request", None)
-        self._attempts.number = self._attempts.number + 1 if last is request else 0
-        self._attempts.request = request
-        return int(self._attempts.number)
+        call = _call.get() or _Call()
+        call.attempts = call.attempts + 1 if call.request is request else 0
+        call.request = request
+        return call.attempts
 
     def _need(self, request: lm15.Request) -> Need:
         schema = json.dumps(request.config.response_format) if request.config.response_format else ""
@@ -178,6 +191,34 @@ class MeteredEngine:
             # Without reported usage the estimate is what the limits go by.
             unknown = tokens is None
             self.budget.settle(need, need.tokens if unknown else used.total, need.cost if unknown else cost or 0.0)
+
+
+class AsyncEngine:
+    """The same engine for `await lm.acall(…)`: each attempt on a thread of its own."""
+
+    def __init__(self, engine: MeteredEngine) -> None:
+        self.engine = engine
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> AsyncEngine:
+        return self
+
+    async def complete(self, request: lm15.Request) -> lm15.Response:
+        """As MeteredEngine.complete."""
+        return await asyncio.to_thread(self.engine.complete, request)
+
+    async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
+        """As MeteredEngine.stream."""
+        for event in lm15.response_to_events(await self.complete(request)):
+            yield event
+
+    def dump_state(self) -> dict[str, Any]:
+        """As MeteredEngine.dump_state."""
+        return self.engine.dump_state()
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> AsyncEngine:
+        """As MeteredEngine.load_state."""
+        return cls(MeteredEngine.load_state(state))
 
 
 def _without_metadata(config: lm15.Config) -> lm15.Config:

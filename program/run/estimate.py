@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import dspy
 from dspy import lm15
 
 from archehr.data.case import Case
+from archehr.data.case_file import filter_cases
 from archehr.program.batch import in_threads
 from archehr.program.lm import Backend, metered_lm, prompt_parts
 from archehr.program.lm.ledger import Price, Tokens, booked_apart
+from archehr.program.run.folder import MANIFEST, read_run_folder
 from archehr.program.run.job import Job
 from archehr.program.stage_lms import stage_lms, with_lms
 
@@ -32,6 +35,29 @@ class StageEstimate:
     tokens_out: int
     cost: float | None = None
     saved: float | None = None
+
+    def of_calls(self, calls: int) -> StageEstimate:
+        """The same for another number of calls like these."""
+        by = calls / self.calls
+        costs = (None if one is None else one * by for one in (self.cost, self.saved))
+        tokens = (round(n * by) for n in (self.tokens_in, self.shared, self.tokens_out))
+        return StageEstimate(self.lm, calls, *tokens, *costs)
+
+
+def sum_of(estimates: Iterable[StageEstimate]) -> StageEstimate:
+    """All together; the cost is None once one of them has none."""
+    items = list(estimates)
+    counts = (sum(getattr(its, n) for its in items) for n in ("calls", "tokens_in", "shared", "tokens_out"))
+    costs = ([getattr(its, n) for its in items] for n in ("cost", "saved"))
+    return StageEstimate("", *counts, *(None if None in each else sum(each) for each in costs))
+
+
+def left_of(cases: Sequence[Case], folder: Path | None) -> Sequence[Case]:
+    """The cases that a run in `folder` would answer: not done there, or without an LM that was not reached."""
+    if folder is None or not (folder / MANIFEST).exists():
+        return cases
+    _, done = read_run_folder(folder)
+    return filter_cases(cases, lambda case_id: not done.is_done(case_id))
 
 
 def estimate(job: Job, cases: Sequence[Case], workers: int = 4) -> dict[str, StageEstimate]:

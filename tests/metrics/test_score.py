@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -230,3 +231,25 @@ def test_the_gold_of_the_sample_scores_100(tmp_path):
 def test_a_run_says_what_its_data_cannot_score():
     run = score_run({1: [], 2: [entry("1", []), entry("2", [])]}, [Case(c.id, gold=c.gold) for c in CASES])
     assert run["subtask_2"]["cases"] == 2 and "clinician questions" in run["not_scored"]["subtask_1"]
+
+
+def test_what_the_key_labels_in_part_ends_no_run_and_is_said():
+    """A case whose sentences have no label is not scored, sentences left out count as not relevant, and an answer
+    sentence without citations leaves out its subtask."""
+    whole = read_cases("sample/dev")[0]
+    ids = [sentence.id for sentence in whole.sentences]
+    made = {2: [entry("1", ids)], 4: [entry("1", [{"answer_id": "1", "evidence_id": ids}])]}
+
+    def scores(**gold):
+        return score_run(made, [replace(whole, gold=replace(whole.gold, **gold))])
+
+    few = scores(relevance=dict(list(whole.gold.relevance.items())[:3]))
+    assert few["subtask_2"]["notes"] == ["case 1: sentences that the key leaves out count as not relevant"]
+    assert few["subtask_2"]["leaderboard"]["lenient_micro_precision"] <= 100 * 3 / len(ids)
+    none = scores(relevance={})
+    assert "subtask_2" in none["not_scored"] and none["subtask_4"]["leaderboard"] == few["subtask_4"]["leaderboard"]
+    first, *others = whole.gold.answer_sentences
+    bare = scores(answer_sentences=(replace(first, citations=None), *others))
+    assert "answer sentence 1 has no citations in the key" in bare["not_scored"]["subtask_4"]
+    with pytest.raises(DataError, match="no sentence 99"):
+        score_run({2: [entry("1", ["99"])]}, [whole])

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import pandas as pd
 import pytest
 
 from archehr.data.dataset import Dataset, read_cases
+from archehr.data.files import shipped_sample
 from archehr.optimize.compare.runs import compare_to_folder, read_runs
 from archehr.optimize.demos import labelled_demos
 from archehr.program.lm import Budget, BudgetExceeded, in_process, metered_lm
@@ -187,3 +189,32 @@ def test_a_run_of_another_program_version_is_run_anew(optimised: Path, tmp_path:
     path.write_text(json.dumps(changed))
     assert compared(tmp_path / "c", [str(path)], ["one"]).rows[0].run.manifest.settings.cut == 4
     assert len(list((tmp_path / "c/runs").iterdir())) == 2
+
+
+def test_what_dspy_saved_is_compared_and_each_case_has_its_score(command: Command) -> None:
+    load_program("handwritten", {"cut": 3, "relaxed_cut": 3}).save("dspy.json")
+    ran = command(
+        "compare", "sample/test", "dspy.json", "extractive", "--lm", "knn", "--cases", "101-106", "--out", "c"
+    )
+    assert ran.code == 0, ran
+    table = pd.read_csv("c/comparison.csv").set_index("row")
+    for folder in Path("c/runs").iterdir():
+        scores = json.loads((folder / "scores.json").read_text())["subtask_2"]["case_scores"]
+        row = table.loc[folder.name.partition("-")[0]]
+        assert scores.keys() == set(map(str, range(101, 107)))
+        for case, its in scores.items():
+            assert row[f"st2_case_{case}"] == pytest.approx(its["strict_micro_f1"])
+    (compiled,) = Path("c/runs").glob("dspy-*")
+    assert json.loads((compiled / "run.json").read_text())["settings"]["cut"] == 3
+
+
+def test_a_case_labelled_in_part_is_left_out_of_its_subtask_and_named(command: Command) -> None:
+    shutil.copytree(shipped_sample("test"), "part")
+    key = json.loads(Path("part/archehr-qa_key.json").read_text())
+    del key[1]["clinician_answer_sentences"][0]["citations"]
+    Path("part/archehr-qa_key.json").write_text(json.dumps(key))
+    ran = command("compare", "part", "extractive", "--cases", "101-103", "--out", "c", "--json")
+    assert ran.code == 0, ran
+    (row,) = json.loads(ran.out)["rows"]
+    assert row["case_scores"]["subtask_4"].keys() == {"101", "103"} and len(row["case_scores"]["subtask_2"]) == 3
+    assert "ST4 leaves out case 102, whose answer sentences are labelled in part" in json.loads(ran.out)["notes"]

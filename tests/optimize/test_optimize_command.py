@@ -13,6 +13,7 @@ import pytest
 
 from archehr.data.case import Sentence
 from archehr.data.dataset import Dataset, read_cases
+from archehr.data.files import shipped_sample
 from archehr.optimize import calls
 from archehr.optimize.calls import expected_calls, most_calls
 from archehr.optimize.optimizers.optimizer import Options
@@ -130,3 +131,31 @@ def test_a_search_of_unknown_length_is_told_as_such() -> None:
     long = replace(FEW[0], sentences=tuple(Sentence(str(i), "word " * 400) for i in range(40)))
     options = Options("labeled", ("align",), folds="2")
     assert most_calls(options, [long, *FEW[1:]]) > most_calls(options, FEW)  # a long note is read in parts
+
+
+def test_what_is_labelled_in_part_is_optimised_in_part(command: Callable[..., Any]) -> None:
+    """A score needs labels alone, a demo the clinician's question too; what each case lacks is told."""
+    sample = shipped_sample("dev")
+    Path("part").mkdir()
+    key = json.loads((sample / "archehr-qa_key.json").read_text())
+    for case in key:
+        if case["case_id"] in ("3", "4"):
+            case["answers"] = []
+    Path("part/archehr-qa_key.json").write_text(json.dumps(key))
+    text = (sample / "archehr-qa.xml").read_text()
+    Path("part/archehr-qa.xml").write_text(
+        re.sub(r"<clinician_question>.*?</clinician_question>", "", text, count=2, flags=re.DOTALL)
+    )
+    ran = command("optimize", "part", "--cases", "1-6", "--lm", "knn", "--folds", "2", "--stage", "score,align",
+                  "--out", "p.json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "score: case 1, 2 scored but no demo, without a clinician_question" in ran.err
+    assert "case 3, 4 left out, without" in ran.err
+    assert [line.split()[0] for line in ran.out.splitlines()[1:3]] == ["2", "4"]
+    made = json.loads(Path("p.json").read_text())
+    assert {demo.split()[1] for demo in made["provenance"]["demo_case_ids"]["score"]} == {"5", "6"}
+    bare = re.sub(r"<clinician_question>.*?</clinician_question>", "", text, flags=re.DOTALL)
+    Path("part/archehr-qa.xml").write_text(bare)
+    none = command("optimize", "part", "--cases", "1-2", "--lm", "knn", "--folds", "2", "--stage", "reformulate",
+                   "--out", "q.json")  # fmt: skip
+    assert none.code == 2 and "reformulate needs a clinician_question" in none.err.splitlines()[-1]

@@ -140,7 +140,7 @@ def test_a_view_once_more_is_chosen_with_other_demos_and_its_own_lm(command: Cal
     made = json.loads(Path("p.json").read_text())["provenance"]
     assert made["lm"]["stages"]["answer_first"]["model"] == "knn"
     for more, said in (
-        (("--lm", "align=knn"), "align=NAME"),
+        (("--lm", "alig=knn"), "no stage alig"),
         (("--demos", "4,score_b=1"), "no prompt of score_b"),
         (("--demos", "score=x"), "--demos score=x"),
     ):

@@ -264,6 +264,21 @@ def test_the_index_shows_50_cases_a_page_and_leads_to_each(browser: Any, index: 
     assert browser.current_url == index.as_uri()
 
 
+def test_200_cases_are_read_on_one_page(browser: Any, tmp_path: Path) -> None:
+    """The most that one page holds: it opens, filters, steps and prints as one of 24 does."""
+    changes = {"150": without_support}
+    path = written([(case, changes.get(case.id, lambda r: r)(record)) for case, record in many(200)], tmp_path)
+    browser.get(path.as_uri())
+    assert len(articles(browser)) == 200 and browser.get_log("browser") == []
+    assert listed(browser) == [str(n) for n in range(1, 51)]
+    browser.find_element("css selector", "button[data-look=unsupported]").click()
+    assert listed(browser) == articles(browser) == ["150"]
+    browser.find_element("id", "c150-a2").find_element("css selector", "a.cite").click()
+    assert both_in_view(browser)
+    key(browser, "ARROW_RIGHT")
+    assert both_in_view(browser)
+
+
 def test_hostile_text_runs_nowhere(browser: Any, tmp_path: Path) -> None:
     from tests.program.test_report import HOSTILE, hostile_pairs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -86,7 +87,7 @@ class Form:
         if self.schema != before.schema:
             instead = "JSON mode is asked for" if self.schema == "json_object" else "the prompt alone asks for JSON"
             told.append(f"refuses the JSON schema; {instead} instead")
-        if self.length_as and not before.length_as:
+        if self.length_as and not before.length_as and "max_tokens" not in self.dropped:
             told.append(f"refuses max_tokens; {self.length_as} is sent instead")
         told += [f"refuses {name}; it is left out" for name in sorted(self.dropped - before.dropped)]
         return told
@@ -113,11 +114,23 @@ class Concessions:
     """The form that one server takes of one model, found out by its refusals and remembered."""
 
     def __init__(self, schema: SchemaMode = "auto") -> None:
-        self.form = Form(FIRST_STEP[schema])
+        self._whole = self.form = Form(FIRST_STEP[schema])
+        self._lock = threading.Lock()
 
     def settle(self, form: Form) -> list[str]:
-        """A reply came to a request in this form; what is newly left out, in words."""
-        joined = self.form.joined(form)
-        told = joined.differences(self.form)
-        self.form = joined
-        return told
+        """A reply came to a request in this form; all that is left out by now, in words."""
+        with self._lock:
+            self.form = self.form.joined(form)
+            return self.form.differences(self._whole)
+
+
+# What servers were found to refuse, while this process lasts: a second LM of the same model does not pay for it again.
+KNOWN: dict[tuple[str, str, SchemaMode], Concessions] = {}
+
+
+def concessions(model: str | None, endpoint: str | None, schema: SchemaMode) -> Concessions:
+    """Those of a model at an address ("" is one that only the provider knows), the same for every LM of both. Without
+    an address, within this process, an LM has its own."""
+    if model is None or endpoint is None:
+        return Concessions(schema)
+    return KNOWN.setdefault((model, endpoint, schema), Concessions(schema))

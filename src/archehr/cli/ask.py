@@ -8,19 +8,17 @@ from typing import Annotated
 import typer
 
 from archehr.data.readers import what_data_is
+from archehr.terminal.lm_options import LMOptions, make, with_lm_options
 from archehr.terminal.options import (
     DataOptions,
     JsonOpt,
-    LMOptions,
     NoAbstainOpt,
     PresetOpt,
     ProgramOpt,
     SettingsOptions,
     load,
-    make,
     say,
     with_data_options,
-    with_lm_options,
     with_settings_options,
 )
 
@@ -51,6 +49,7 @@ def ask(
     from archehr.data.notes import case_of
     from archehr.program.run.run import run_cases
     from archehr.terminal.display import AskDisplay, fallbacks_in_words, print_answer
+    from archehr.terminal.stops import ASKED_ONCE, telling
 
     told: list[str] = []
     options = data_options.read_options()
@@ -59,7 +58,7 @@ def ask(
         say(line)
     lm = make(lm_options)
     loaded = load(program, lm, preset, no_abstain=no_abstain, settings=settings)
-    with AskDisplay(case, lm):
+    with telling(ASKED_ONCE), AskDisplay(case, lm):
         result = run_cases([case], loaded, lm, question="given" if question else "own", tell=say)
     print_answer(case, result.records[0], as_json=json)
     if (fallen_back := fallbacks_in_words(result)) is not None:

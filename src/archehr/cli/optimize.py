@@ -12,17 +12,16 @@ import typer
 from archehr.data.case import DataError
 from archehr.data.dataset import Dataset
 from archehr.data.joined import join
+from archehr.terminal.estimate_display import NO_LM
+from archehr.terminal.lm_options import LMOptions, make, make_one, with_lm_options
 from archehr.terminal.options import (
     CasesOpt,
     DataOptions,
     JsonOpt,
     KeyOpt,
-    LMOptions,
-    make_one,
     read_data,
     say,
     with_data_options,
-    with_lm_options,
 )
 
 
@@ -64,6 +63,9 @@ def optimize(
     key: KeyOpt = None,
     cases: CasesOpt = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="cases answered at once")] = 8,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="send nothing; print the calls, tokens and dollars by part and stage")
+    ] = False,
     json: JsonOpt = False,
     data_options: DataOptions,
     lm_options: LMOptions,
@@ -79,16 +81,22 @@ def optimize(
         SAMPLES,
         check_options,
         demos_by_stage,
+        labelled_part,
         optimize_to_file,
         parse_candidates,
         parse_demos,
     )
     from archehr.program.lm import accepts_temperature
+    from archehr.program.stage_lms import each
     from archehr.terminal.display import usage_in_words
+    from archehr.terminal.stops import CACHED, telling
 
     if key is not None and len(data) > 1:
         raise DataError("--key is the key of one DATA; with several, each has its own beside it")
     asked = join([read_data(name, key, None, data_options) for name in data], say).only(cases)
+    if program == "extractive" and dry_run:
+        typer.echo(NO_LM)
+        return
     if program == "extractive":
         _fit(asked, json, out=out, labels=labels, start_from=start_from, publish=publish)
         return
@@ -96,9 +104,10 @@ def optimize(
         raise DataError("--program is handwritten or extractive; --labels and --start-from need --program extractive")
     stages = check_options(optimizer, stage)
     tried = parse_demos(demos)
-    lms = _lms(lm_options, views)
-    lm = lms.pop("")
-    views_to_try, fitted = parse_candidates(views, stages, SAMPLES if accepts_temperature(lm) else 1)
+    lm = make(lm_options)
+    if lm is None:
+        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
+    views_to_try, fitted = parse_candidates(views, stages, SAMPLES if accepts_temperature(each(lm)[0]) else 1)
     chosen = Options(
         optimizer,
         stages,
@@ -114,28 +123,27 @@ def optimize(
         max_calls=lm_options.max_calls,
     )
     chosen = replace(chosen, demos_of=demos_by_stage(demos, chosen.prompts))
-    teacher = make_one(lm_options, teacher_lm, beside=lm) if teacher_lm else lm
-    found, file = optimize_to_file(
-        chosen, asked, lm, teacher, out, own_lms=lms, publish=publish, workers=workers, tell=say
-    )
-    say(f"LM use: {usage_in_words(lm.ledger.totals())}")
+    teacher = make_one(lm_options, teacher_lm, beside=each(lm)[0]) if teacher_lm else lm
+    if dry_run:
+        _show_estimate(labelled_part(chosen, asked.cases, say), asked, lm, teacher, as_json=json)
+        return
+    with telling(CACHED):
+        found, file = optimize_to_file(chosen, asked, lm, teacher, out, publish=publish, workers=workers, tell=say)
+    say(f"LM use: {usage_in_words(each(lm)[0].ledger.totals())}")
     typer.echo(jsonlib.dumps(file.provenance.told(), indent=1) if json else report(found))
     typer.echo(f"{out}", err=json)
 
 
-def _lms(lm_options: LMOptions, views: str | None) -> dict[str, Any]:
-    """The LM asked for under "", and those of the views that have their own. Raises DataError."""
-    names = lm_options.names()
-    named = (views or "").replace(" ", "").split(",")
-    if other := [stage for stage in names if stage and stage not in {view.partition("*")[0] for view in named}]:
-        raise DataError(
-            f"--lm {other[0]}=NAME: beside the views that --views names, an optimisation asks one LM; optimise with "
-            f"--stage {other[0]} --lm NAME instead"
-        )
-    if "" not in names:
-        raise DataError("an optimisation asks an LM; name one with --lm (knn works offline)")
-    lm = make_one(lm_options, names.pop(""))
-    return {"": lm, **{view: make_one(lm_options, name, beside=lm) for view, name in names.items()}}
+def _show_estimate(options: Any, data: Dataset, lm: Any, teacher: Any, *, as_json: bool) -> None:
+    from archehr.optimize.calls import affordable, estimate_optimisation, expected_calls, measured_cases
+    from archehr.program.stage_lms import each
+    from archehr.terminal.estimate_display import print_optimisation_estimate, say_until_when
+
+    options = affordable(options, measured_cases(options, data.cases), say)
+    parts = estimate_optimisation(options, data.cases, lm, teacher)
+    line = expected_calls(options, measured_cases(options, data.cases))
+    print_optimisation_estimate(parts, line, as_json=as_json)
+    say_until_when(each(lm) + each(teacher))
 
 
 def _fit(data: Dataset, json: bool, **options: Any) -> None:

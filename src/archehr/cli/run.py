@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from archehr.data.case import DataError
-from archehr.data.case_file import filter_cases
 from archehr.data.dataset import Dataset
 from archehr.data.writers import EXPORTS
+from archehr.terminal.flags import in_a_name
+from archehr.terminal.lm_options import LMOptions, make, with_lm_options
 from archehr.terminal.options import (
     CasesOpt,
     DataArg,
@@ -19,18 +20,15 @@ from archehr.terminal.options import (
     DemosFromOpt,
     JsonOpt,
     KeyOpt,
-    LMOptions,
     NoAbstainOpt,
     OutOpt,
     PresetOpt,
     ProgramOpt,
     SettingsOptions,
     load,
-    make,
     read_data,
     say,
     with_data_options,
-    with_lm_options,
     with_settings_options,
 )
 
@@ -48,20 +46,22 @@ def show_estimate(
     as_json: bool,
 ) -> None:
     """What answering the cases that are not done in `folder` would take."""
-    from archehr.program.run.estimate import estimate, price_of
-    from archehr.program.run.folder import MANIFEST, read_run_folder
+    from archehr.program.run.estimate import estimate, left_of
     from archehr.program.run.job import Job
     from archehr.program.stage_lms import with_lms
-    from archehr.terminal.estimate_display import print_estimate
+    from archehr.terminal.estimate_display import print_estimate, say_until_when
 
     program, lm = with_lms(program, lms)
     job = Job(program, lm, question, tuple(stages))  # type: ignore[arg-type]
-    done = read_run_folder(folder)[1] if folder is not None and (folder / MANIFEST).exists() else None
-    left = filter_cases(data.cases, lambda case_id: done is None or not done.is_done(case_id))
+    left = left_of(data.cases, folder)
     print_estimate(estimate(job, left) if left else {}, len(left), len(data.cases) - len(left), as_json=as_json)
-    for asked in job.lms:
-        if (price := price_of(asked)) is not None and price.until is not None:
-            say(f"{asked.model}: ${price.input:g} in, ${price.output:g} out per million tokens until {price.until}")
+    say_until_when(job.lms)
+
+
+def _scope(question: str, stages: str) -> dict[str, str]:
+    """What is answered, where that is not the usual."""
+    scope = {"question": question} if question != "own" else {}
+    return scope if stages == "all" else {**scope, "stages": stages}
 
 
 def _engine(name: str, ray_address: str | None) -> Any:
@@ -126,7 +126,12 @@ def run(
     lm = make(lm_options)
     loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, settings=settings)
     folder = out or default_folder(
-        asked.title, loaded.name, lm_options.title() if loaded.asks_lm else None, settings.title()
+        asked.title,
+        loaded.name,
+        lm_options.title() if loaded.asks_lm else None,
+        settings.title(),
+        in_a_name({"preset": preset, "no_abstain": no_abstain}),
+        in_a_name({"demos_from": demos_from, **_scope(question, stages)}),
     )
     if workers > ON_A_MACHINE and engine != "ray":
         raise DataError(f"--workers {workers}: more than {ON_A_MACHINE} are for --engine ray")

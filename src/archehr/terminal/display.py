@@ -154,6 +154,8 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     rows += [(f"subtask {n}", str(path)) for n, path in result.files.items()]
     rows += [("answers", str(path)) for path in result.exports]
     rows += [(f"scores {n}", _main_score(n, result.scores)) for n in result.files if f"subtask_{n}" in result.scores]
+    if result.scores.keys() - {"not_scored"}:
+        rows += [(f"scores {n[-1]}", f"none: {why}") for n, why in result.scores.get("not_scored", {}).items()]
     if manifest.in_sample and result.scores:
         rows.append(("IN SAMPLE", IN_SAMPLE))
     rows += [("folder", str(result.folder))] if result.folder else []

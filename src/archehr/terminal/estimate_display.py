@@ -1,55 +1,122 @@
-"""What a run would take, as a table: `archehr run --dry-run`."""
+"""What --dry-run prints: calls, tokens and dollars by stage, of a run, of a comparison's runs, of an optimisation."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archehr.terminal.display import print_columns
+from archehr.terminal.options import say
 
 if TYPE_CHECKING:
+    from archehr.optimize.compare.runs import RunEstimate
     from archehr.program.run.estimate import StageEstimate
 
+Stages = Mapping[str, "StageEstimate"]
+
+NO_LM = "Nothing would be sent: this program asks no LM."
 NOT_IN_IT = (
     "estimated at 4 characters a token with replies of usual length; thinking, retries and faulty replies come on top"
 )
+HEAD = ("stage", "LM", "calls", "tokens in", "shared", "tokens out", "dollars")
 
 
-def print_estimate(estimates: Mapping[str, StageEstimate], cases: int, done: int, *, as_json: bool) -> None:
-    """The table (or JSON) on stdout: a row per stage and the sums."""
+def print_estimate(stages: Stages, cases: int, done: int, *, as_json: bool) -> None:
+    """Of a run, as a table (or JSON) on stdout: a row per stage and the sums."""
     if as_json:
-        stages = {stage: asdict(its) for stage, its in estimates.items()}
-        print(json.dumps({"cases": cases, "done_before": done, "stages": stages}, indent=1))
-        return
-    if not estimates and not done:
-        print("Nothing would be sent: this program asks no LM.")
-        return
-    rows: list[tuple[str, ...]] = [("stage", "LM", "calls", "tokens in", "shared", "tokens out", "dollars")]
-    rows += [(stage, its.lm, *_numbers(its.calls, its.tokens_in, its.shared, its.tokens_out), _dollars(its.cost))
-             for stage, its in estimates.items()]  # fmt: skip
-    sums = [sum(getattr(its, n) for its in estimates.values()) for n in ("calls", "tokens_in", "shared", "tokens_out")]
-    cost = _sum([its.cost for its in estimates.values()])
-    rows.append(("all", "", *_numbers(*sums), _dollars(cost)))
+        _print_json({"cases": cases, "done_before": done, "stages": _json(stages)})
+    elif not stages and not done:
+        print(NO_LM)
+    else:
+        print_columns([HEAD, *_rows(stages)])
+        before = f"; {done} more are done already" if done else ""
+        _print_sums(stages.values(), f"{cases} cases to answer{before}")
+
+
+def print_comparison_estimate(runs: Mapping[str, RunEstimate], *, as_json: bool) -> None:
+    """Of a comparison: the rows of each run that it would make, and of all."""
+    if as_json:
+        rows = {name: {"cases": r.cases, "done_before": r.done, "stages": _json(r.stages)} for name, r in runs.items()}
+        _print_json({"runs": rows, "all": _json({"all": _sum(runs)})["all"]})
+    elif not any(its.stages for its in runs.values()):
+        print(NO_LM if not any(its.done for its in runs.values()) else "Nothing would be sent: all is done.")
+    else:
+        _print_parts("run", {name: its.stages for name, its in runs.items() if its.stages})
+        done = sum(its.done for its in runs.values())
+        before = f"; {done} more are done already" if done else ""
+        cases = sum(its.cases for its in runs.values())
+        _print_sums([_sum(runs)], f"{len(runs)} runs, {cases} cases to answer{before}")
+
+
+def print_optimisation_estimate(parts: Mapping[str, Stages], line: str, *, as_json: bool) -> None:
+    """Of an optimisation: the rows of each of its parts, and of all; `line` is the one that it begins with."""
+    if as_json:
+        rows = {part: _json(stages) for part, stages in parts.items()}
+        _print_json({"parts": rows, "all": _json({"all": _all(parts)})["all"]})
+    else:
+        _print_parts("for", parts)
+        _print_sums([_all(parts)], line)
+
+
+def say_until_when(lms: Iterable[Any]) -> None:
+    """A line on each price that is known to end."""
+    from archehr.program.run.estimate import price_of
+
+    prices = {lm.model: price for lm in lms if (price := price_of(lm)) is not None and price.until is not None}
+    for model, price in prices.items():
+        say(f"{model}: ${price.input:g} in, ${price.output:g} out per million tokens until {price.until}")
+
+
+def _print_parts(first: str, parts: Mapping[str, Stages]) -> None:
+    rows: list[tuple[str, ...]] = [(first, *HEAD)]
+    for part, stages in parts.items():
+        rows += [(part if row == 0 else "", *cells) for row, cells in enumerate(_rows(stages))]
+    rows.append(("all", "", *_row("", _all(parts))[1:]))
     print_columns(rows)
-    before = f"; {done} more are done already" if done else ""
-    print(f"\nNothing was sent. {cases} cases to answer{before}; {NOT_IN_IT}.")
-    saved = _sum([its.saved for its in estimates.values()])
-    if cost is None:
+
+
+def _print_sums(estimates: Iterable[StageEstimate], what: str) -> None:
+    from archehr.program.run.estimate import sum_of
+
+    total = sum_of(estimates)
+    print(f"\nNothing was sent. {what[0].upper()}{what[1:]}; {NOT_IN_IT}.")
+    if total.cost is None:
         print("No price is known for an LM of these: give --price-in and --price-out per million tokens.")
-    elif cost and saved:
-        print(f"A provider's prefix cache would save up to {_dollars(saved)} of it ({saved / cost:.0%}).")
+    elif total.cost and total.saved:
+        share = f"{_dollars(total.saved)} of it ({total.saved / total.cost:.0%})"
+        print(f"A provider's prefix cache would save up to {share}.")
 
 
-def _numbers(*counts: int) -> tuple[str, ...]:
-    return tuple(f"{count:,}" for count in counts)
+def _rows(stages: Stages) -> list[tuple[str, ...]]:
+    from archehr.program.run.estimate import sum_of
+
+    return [*(_row(stage, its) for stage, its in stages.items()), _row("all", sum_of(stages.values()))]
+
+
+def _row(name: str, its: StageEstimate) -> tuple[str, ...]:
+    counts = (f"{count:,}" for count in (its.calls, its.tokens_in, its.shared, its.tokens_out))
+    return name, its.lm, *counts, _dollars(its.cost)
+
+
+def _sum(runs: Mapping[str, RunEstimate]) -> StageEstimate:
+    return _all({name: its.stages for name, its in runs.items()})
+
+
+def _all(parts: Mapping[str, Stages]) -> StageEstimate:
+    from archehr.program.run.estimate import sum_of
+
+    return sum_of(its for stages in parts.values() for its in stages.values())
 
 
 def _dollars(cost: float | None) -> str:
     return "unknown" if cost is None else f"${cost:.4f}"
 
 
-def _sum(costs: list[float | None]) -> float | None:
-    numbers = [cost for cost in costs if cost is not None]
-    return sum(numbers) if len(numbers) == len(costs) else None
+def _json(stages: Stages) -> dict[str, Any]:
+    return {stage: asdict(its) for stage, its in stages.items()}
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    print(json.dumps(value, indent=1))

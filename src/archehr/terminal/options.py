@@ -1,14 +1,12 @@
-"""What the commands share: arguments, the flags of an LM, and how data, LM and program are got from them."""
+"""What the commands share: arguments, the flags of DATA and of settings, and how data and program are got from them."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +14,8 @@ from archehr.data.case import DataError
 from archehr.data.dataset import Dataset, read_dataset
 from archehr.data.readers import READERS, what_data_is
 from archehr.data.reading.reader import ReadOptions, parse_columns, parse_note_type
+from archehr.terminal.flags import in_a_name, with_options
+from archehr.terminal.flags import option as _option
 
 DataArg = Annotated[str, typer.Argument(metavar="DATA", help=f"{what_data_is()}; or sample/dev, sample/test")]
 ProgramOpt = Annotated[
@@ -29,7 +29,7 @@ ProgramOpt = Annotated[
 CasesOpt = Annotated[str | None, typer.Option(help="only these cases, for example 1,4-9")]
 KeyOpt = Annotated[Path | None, typer.Option(help="the key file [the one beside the data]")]
 JsonOpt = Annotated[bool, typer.Option("--json", help="print JSON")]
-OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM]")]
+OutOpt = Annotated[Path | None, typer.Option(help="the run folder [runs/DATA-PROGRAM-LM-OPTIONS]")]
 DemosFromOpt = Annotated[
     str | None, typer.Option(metavar="DATA", help="the data that fills the demos of a published program file")
 ]
@@ -49,68 +49,6 @@ SpacyOpt = Annotated[str, typer.Option(help="the spaCy model for MEDCON")]
 LocalOnlyOpt = Annotated[
     bool, typer.Option(envvar="ARCHEHR_LOCAL_ONLY", help="download no model that --bertscore-model and the like name")
 ]
-
-
-def _option(default: Any, help: str, env: str | None = None) -> Any:
-    return field(default=default, metadata={"help": help, "env": env})
-
-
-@dataclass
-class LMOptions:
-    """The options that every command which calls an LM shares; the door makes flags of the fields."""
-
-    lm: list[str] | None = _option(
-        None, "gemini/MODEL, openai/MODEL, gguf:PATH, replay:FILE, knn, …; STAGE=NAME for one stage [$ARCHEHR_LM]"
-    )
-    api_base: str | None = _option(None, "address of an OpenAI-compatible server")
-    reasoning: str | None = _option(None, "thinking effort: none, minimal, low, medium, high, xhigh, max")
-    seed: int | None = _option(None, "sampling seed")
-    max_tokens: int | None = _option(None, "most tokens of one reply, thinking included")
-    timeout: float = _option(120.0, "seconds for one attempt")
-    retries: int = _option(3, "attempts after a transient error")
-    max_calls: int | None = _option(None, "stop before more calls than this")
-    max_tokens_total: int | None = _option(None, "stop before more tokens than this")
-    max_cost: float | None = _option(None, "stop before a higher cost in US dollars")
-    price_in: float | None = _option(None, "dollars per million input tokens, where unknown")
-    price_out: float | None = _option(None, "dollars per million output tokens, where unknown")
-    local_only: bool = _option(False, "refuse every endpoint that is not this machine", "ARCHEHR_LOCAL_ONLY")
-    accept_model_version: bool = _option(False, "accept answers from another model than asked for")
-    safety: str = _option("BLOCK_NONE", "Gemini safety threshold")
-    context: int | None = _option(None, "gguf: context size in tokens")
-    threads: int | None = _option(None, "gguf: CPU threads")
-    schema: str = _option("auto", "auto, json (no schema is sent) or none (the prompt alone asks for JSON)")
-    record: Path | None = _option(None, "append every request and reply to this file, for replay:FILE")
-
-    def names(self) -> dict[str, str]:
-        """The LMs asked for by stage; "" is that of the stages not named. Raises DataError for two for one stage."""
-        return by_stage(self.lm or [], os.environ.get("ARCHEHR_LM"))
-
-    def title(self) -> str | None:
-        """The LMs in a word, for the name of a folder."""
-        return "-".join(f"{stage}-{name}" if stage else name for stage, name in self.names().items()) or None
-
-    def budget(self) -> Any:
-        """The limits asked for, as a Budget that one or more LMs may share."""
-        from archehr.program.lm import Budget
-
-        return Budget(
-            max_calls=self.max_calls,
-            max_tokens_total=self.max_tokens_total,
-            max_cost=self.max_cost,
-            price_in=self.price_in,
-            price_out=self.price_out,
-        )
-
-    def make(self, name: str, beside: Any = None, budget: Any = None) -> Any:
-        """The dspy.LM called `name` with these options; `beside` is an LM whose ledger and budget it shares, `budget`
-        one that it shares with others. Raises DataError."""
-        from archehr.program.lm import LMSettings, make_lm
-
-        known = {field.alias or key for key, field in LMSettings.model_fields.items()}
-        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
-        settings |= {"num_retries": self.retries, "local_only": self.local_only or None}
-        budget = budget or (beside.engine.budget if beside is not None else self.budget())
-        return make_lm(name, ledger=beside.ledger if beside is not None else None, budget=budget, **settings)
 
 
 @dataclass
@@ -165,85 +103,20 @@ class SettingsOptions:
 
     def title(self) -> str | None:
         """What was asked for, for the name of a folder: other settings are another run."""
-        return "-".join(f"{name.replace('_', '-')}-{value}" for name, value in self._given().items()) or None
+        return in_a_name(self._given())
 
     def _given(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def with_lm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a flag for every field of LMOptions; it receives them as the keyword `lm_options`."""
-    return _with_options(command, LMOptions, "lm_options")
-
-
 def with_data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a flag for every field of DataOptions; it receives them as the keyword `data_options`."""
-    return _with_options(command, DataOptions, "data_options")
+    return with_options(command, DataOptions, "data_options")
 
 
 def with_settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command a flag for every field of SettingsOptions; it receives them as the keyword `settings`."""
-    return _with_options(command, SettingsOptions, "settings")
-
-
-def _with_options(command: Callable[..., Any], record: type[Any], keyword: str) -> Callable[..., Any]:
-    """A command with a flag for every field of a dataclass of options, which it receives as `keyword`.
-
-    A field that the command has as a parameter of its own (`lm`, where it takes several) stays the command's.
-    """
-    hints, kinds = get_type_hints(command, include_extras=True), get_type_hints(record)
-    own = [p.replace(annotation=hints[n]) for n, p in inspect.signature(command).parameters.items() if n != keyword]
-    shared = []
-    taken = [f for f in fields(record) if f.name not in hints]
-    for f in taken:
-        option = typer.Option(help=f.metadata["help"], envvar=f.metadata["env"])
-        flag: Any = Annotated[kinds[f.name], option]
-        shared.append(inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=flag))
-
-    @functools.wraps(command)
-    def wrapper(**given: Any) -> Any:
-        options = record(**{f.name: given.pop(f.name) for f in taken})
-        return command(**given, **{keyword: options})
-
-    wrapper.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {p.name: p.annotation for p in (*own, *shared)}
-    return wrapper
-
-
-def by_stage(given: Sequence[str], default: str | None) -> dict[str, str]:
-    """["A", "score=B"] -> {"": "A", "score": "B"}; `default` stands in for the one without a stage."""
-    names: dict[str, str] = {}
-    for text in given:
-        stage, equals, name = text.partition("=")
-        if not equals or not stage.replace("_", "").isalnum():  # a path may hold an =
-            stage, name = "", text
-        if stage in names:
-            which = f"stage {stage}" if stage else "all stages"
-            raise DataError(
-                f"--lm: {names[stage]} and {name} are both for {which}; name one, or give STAGE=NAME; for both to "
-                "vote on the evidence: --views score,score_b --lm score_b=NAME"
-            )
-        names[stage] = name
-    if default and "" not in names:
-        names[""] = default
-    return names
-
-
-def make(lm_options: LMOptions) -> Any:
-    """The LM asked for, or the LMs by stage that share one ledger and budget, or None; what the user should know of
-    them goes to stderr."""
-    made: dict[str, Any] = {}
-    for stage, name in lm_options.names().items():
-        made[stage] = make_one(lm_options, name, beside=next(iter(made.values()), None))
-    return made[""] if made.keys() == {""} else made or None
-
-
-def make_one(lm_options: LMOptions, name: str, beside: Any = None) -> Any:
-    """The LM called `name`; what the user should know of it goes to stderr."""
-    lm = lm_options.make(name, beside)
-    for note in lm.notes:
-        say(note)
-    return lm
+    return with_options(command, SettingsOptions, "settings")
 
 
 def keep_offline(local_only: bool) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
+
+import typer
 
 
 class Stop(NamedTuple):
@@ -14,6 +18,8 @@ class Stop(NamedTuple):
 
 
 RESUME = "finished cases are kept; the same command resumes"
+ASKED_ONCE = "nothing is kept"
+CACHED = "every reply so far is in the cache; the same command goes on from there"
 
 _REMEDY = {
     "LMAuthError": "check the API key in the environment",
@@ -24,7 +30,19 @@ _REMEDY = {
 }
 
 
-def explain_stop(error: BaseException) -> Stop | None:
+@contextmanager
+def telling(kept: str) -> Iterator[None]:
+    """Ends the command with the line for what stops it inside, which says what is `kept` instead of RESUME."""
+    try:
+        yield
+    except Exception as error:
+        if (stop := explain_stop(error, kept)) is None:
+            raise
+        typer.echo(f"archehr: {stop.line}", err=True)
+        raise typer.Exit(stop.exit_code) from error
+
+
+def explain_stop(error: BaseException, kept: str = RESUME) -> Stop | None:
     """The line for an error that a run lets through, or None for a fault of ours."""
     if "dspy" not in sys.modules:
         return None
@@ -35,10 +53,10 @@ def explain_stop(error: BaseException) -> Stop | None:
     from archehr.program.stages.ask import UNUSABLE
 
     if isinstance(error, Interrupted):
-        return Stop(f"interrupted; {RESUME}", 130)
+        return Stop(f"interrupted; {kept}", 130)
     if (budget := budget_error(error)) is not None:
-        return Stop(f"{budget}; {RESUME}, and its limits count anew", 130)
-    hint, begun = RESUME, False
+        return Stop(f"{budget}; {kept}{'' if kept == ASKED_ONCE else ', and its limits count anew'}", 130)
+    hint, begun = kept, False
     if isinstance(error, RunStopped):
         hint = f"{error.done} of {error.total} cases are done and kept; the same command answers the others"
         begun, error = error.begun, error.__cause__ or error

@@ -10,8 +10,11 @@ import google.auth.credentials
 import google.auth.exceptions
 import pytest
 
+from archehr.data.dataset import read_cases
 from archehr.program.lm import LMConfigError, make_lm
 from archehr.program.lm.engines.gemini import thinking
+from archehr.program.prompts.program_file import load_program
+from archehr.program.run.run import run_cases
 from archehr.program.types import SentenceScore
 from tests.stub_server import Reply, StubServer
 
@@ -153,6 +156,28 @@ def test_what_is_sent(waits: list[float]) -> None:
     assert len(sent.body["safetySettings"]) == 4
     assert "Score the sentences." in sent.prompt and sent.ask.count("[1] Fever.") == 1
     assert "metadata" not in str(sent.body)
+
+
+def names_in(schema: object) -> set[str]:
+    """The keywords of a schema, without the names of its properties."""
+    if not isinstance(schema, dict):
+        return set()
+    inner = [*schema.get("properties", {}).values(), schema.get("items")]
+    return set(schema).union(*map(names_in, inner))
+
+
+def test_every_stage_sends_the_schema_that_all_of_geminis_endpoints_take() -> None:
+    """Some accept response_json_schema and ignore it; response_schema knows no additionalProperties and no $ref."""
+    with StubServer() as server:
+        result = run_cases(read_cases("sample/test")[:1], load_program("handwritten"), gemini(server))
+    assert result.manifest.usage is not None and result.manifest.usage.failed == 0
+    sent = [received.body["generationConfig"] for received in server.received]
+    assert len(sent) >= 4 and all("responseSchema" in config for config in sent)
+    assert not [name for config in sent for name in config if "json" in name.lower()]
+    assert {config["responseMimeType"] for config in sent} == {"application/json"}
+    assert set().union(*(names_in(config["responseSchema"]) for config in sent)) <= {
+        "type", "properties", "required", "items", "enum", "description", "minimum", "maximum", "property_ordering",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
