@@ -73,11 +73,24 @@ def in_threads(
 
 
 def side_by_side(asks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """What each gives, in their order, all asked at once; one alone is asked on the caller's own thread."""
+    """What each gives, in their order, all asked at once; one alone is asked on the caller's own thread. An error is
+    raised when all are asked, so that a run by batches has them in one job."""
     if len(asks) == 1:
         return [asks[0]()]
-    found = dict(in_threads(range(len(asks)), lambda i: (i, asks[i]()), len(asks)))
-    return [found[i] for i in range(len(asks))]
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+
+    def ask(number: int) -> None:
+        try:
+            results[number] = asks[number]()
+        except BaseException as error:
+            errors.append(error)
+
+    for _ in in_threads(range(len(asks)), ask, len(asks)):
+        pass
+    if errors:
+        raise errors[0]
+    return [results[i] for i in range(len(asks))]
 
 
 class _Waiting(Generic[Item]):

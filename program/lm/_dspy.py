@@ -11,21 +11,25 @@ from typing import Any
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 from dspy._vendor.lm15.registry import lookup
+from dspy._vendor.lm15.testing import FakeResponse as PaperReply
 from dspy._vendor.lm15.transports import StdlibTransport
 from dspy.adapters.json_adapter import _get_structured_outputs_response_format as structured_response_format
 from dspy.clients._http import retry_after_seconds
 from dspy.clients.engines import LiteLLMEngine, LM15Engine
+from dspy.clients.errors import wrap_error
 from dspy.utils.callback import BaseCallback
 
 __all__ = [
     "BaseCallback",
     "LM15Engine",
     "LiteLLMEngine",
+    "PaperReply",
     "StdlibTransport",
     "lookup",
     "model_info",
     "retry_after_seconds",
     "structured_response_format",
+    "wrap_error",
 ]
 
 # At DEBUG level this logger prints whole requests.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 from dspy import lm15
@@ -11,6 +12,9 @@ from dspy import lm15
 from archehr.program.lm.ledger import Price
 from archehr.program.lm.policy import is_loopback
 from archehr.program.lm.prices import refuses_temperature
+
+if TYPE_CHECKING:
+    from archehr.program.lm.batch_service import BatchService
 
 FREE = Price(0, 0)
 
@@ -26,7 +30,8 @@ class Backend:
     """An engine and what make_lm must know of it.
 
     `endpoint` is None inside this process, "" where only the provider knows it; `provider` is lm15's name for it,
-    which decides how its usage is counted. `pinned` is the model that must answer.
+    which decides how its usage is counted. `pinned` is the model that must answer. `batches` makes the provider's
+    batch service, where it has one.
     """
 
     engine: Engine
@@ -40,6 +45,7 @@ class Backend:
     params: frozenset[str] = frozenset()
     settings: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    batches: Callable[[], BatchService] | None = None
 
 
 def in_process(engine: Engine, **fields: Any) -> Backend:

@@ -244,6 +244,11 @@ class Budget:
     _held: list[Need] = field(default_factory=list, init=False, repr=False)
     _turn: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit."""
+        return any(limit is not None for limit in (self.max_calls, self.max_tokens_total, self.max_cost))
+
     def reserve(self, need: Need) -> None:
         """Set `need` aside, waiting for calls in flight where they may leave room; else raise BudgetExceeded."""
         with self._turn:
@@ -262,6 +267,12 @@ class Budget:
             if fits:
                 self._held.append(need)
             return fits
+
+    def release(self, need: Need) -> None:
+        """Let go of what was set aside for a call that was not made."""
+        with self._turn:
+            self._held.remove(need)
+            self._turn.notify_all()
 
     def settle(self, need: Need, tokens: int, cost: float) -> None:
         """Book what the call for which `need` was set aside really used."""

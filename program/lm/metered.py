@@ -121,7 +121,7 @@ class MeteredEngine:
 
     def _send(self, sent: lm15.Request, attempt: int) -> lm15.Response:
         """One attempt, booked however it ends."""
-        need = self._need(sent)
+        need = self.need(sent)
         if self.budget is not None:
             self.budget.reserve(need)
         tokens: Tokens | None = Tokens()
@@ -156,7 +156,8 @@ class MeteredEngine:
         call.request = request
         return call.attempts
 
-    def _need(self, request: lm15.Request) -> Need:
+    def need(self, request: lm15.Request) -> Need:
+        """The most that an attempt at this request may use, prompts counted in bytes."""
         schema = json.dumps(request.config.response_format) if request.config.response_format else ""
         prompt = -(-len((prompt_text(request) + schema).encode()) // BYTES_PER_TOKEN)
         reply = request.config.max_tokens or self._longest_reply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -40,6 +41,18 @@ def find_price(provider: str, model: str, today: date | None = None) -> Price | 
     given, made, cached = (float(r) * 1e6 if isinstance(r, (int, float)) else None for r in rates)
     least = facts.get("prompt_cache_min_tokens")
     return None if given is None or made is None else Price(given, made, cached, least if isinstance(least, int) else 0)
+
+
+def batch_price(price: Price | None, provider: str) -> Price | None:
+    """What a provider's batch service charges: half, as Google's and OpenAI's price lists say (30 Nov 2026). Google
+    bills input from its prefix cache as in any other call; it is the half where that is less."""
+    if price is None:
+        return None
+    given, made = price.input / 2, price.output / 2
+    if price.cached is None:
+        return replace(price, input=given, output=made)
+    cached = min(price.cached, given) if provider == "google-genai" else price.cached / 2
+    return replace(price, input=given, output=made, cached=cached)
 
 
 def retirement_note(name: str, provider: str, model: str, today: date | None = None) -> str | None:

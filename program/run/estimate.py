@@ -15,6 +15,7 @@ from archehr.data.case_file import filter_cases
 from archehr.program.batch import in_threads
 from archehr.program.lm import Backend, metered_lm, prompt_parts
 from archehr.program.lm.ledger import Price, Tokens, booked_apart
+from archehr.program.lm.prices import batch_price
 from archehr.program.run.folder import MANIFEST, read_run_folder
 from archehr.program.run.job import Job
 from archehr.program.stage_lms import stage_lms, with_lms
@@ -60,9 +61,9 @@ def left_of(cases: Sequence[Case], folder: Path | None) -> Sequence[Case]:
     return filter_cases(cases, lambda case_id: not done.is_done(case_id))
 
 
-def estimate(job: Job, cases: Sequence[Case], workers: int = 4) -> dict[str, StageEstimate]:
-    """By stage what answering `cases` would take. Thinking, retries and faulty replies come on top. Raises DataError
-    as a run would."""
+def estimate(job: Job, cases: Sequence[Case], workers: int = 4, *, batch: bool = False) -> dict[str, StageEstimate]:
+    """By stage what answering `cases` would take, with `batch` at the prices of batches. Thinking, retries and faulty
+    replies come on top. Raises DataError as a run would."""
     job.check(cases)
     lms = {stage: lm for stage, lm in stage_lms(job.program, job.lm).items() if lm is not None}
     program, _ = with_lms(job.program, {stage: _stand_in(price_of(lm)) for stage, lm in lms.items()})
@@ -74,20 +75,23 @@ def estimate(job: Job, cases: Sequence[Case], workers: int = 4) -> dict[str, Sta
             lms[stage],
             Tokens(int(used["tokens_in"] or 0), int(used["tokens_out"] or 0), 0, int(used["tokens_cached"] or 0)),
             int(used["calls"] or 0),
+            batch=batch,
         )
         for stage, used in ledger.by_stage().items()
         if stage in lms
     }
 
 
-def price_of(lm: dspy.BaseLM) -> Price | None:
+def price_of(lm: dspy.BaseLM, *, batch: bool = False) -> Price | None:
     """What the LM charges today, or None where that is unknown."""
     backend = getattr(getattr(lm, "engine", None), "backend", None)
-    return backend.price if backend is not None else None
+    if backend is None:
+        return None
+    return batch_price(backend.price, backend.provider) if batch else backend.price
 
 
-def _of(lm: dspy.BaseLM, used: Tokens, calls: int) -> StageEstimate:
-    price = price_of(lm)
+def _of(lm: dspy.BaseLM, used: Tokens, calls: int, *, batch: bool) -> StageEstimate:
+    price = price_of(lm, batch=batch)
     made = StageEstimate(lm.model, calls, used.input, used.cached, used.output)
     if price is None:
         return made

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from archehr.data.case import DataError
 from archehr.data.files import write_private
+from archehr.program.run.engines.batch.store import discard
 from archehr.program.run.journal import Journal
 from archehr.program.run.manifest import Identity, Manifest
 from archehr.program.run.records import CaseRecord
@@ -45,6 +46,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = _lock(self.path / "lock")
             if self.fresh:
+                discard(self.path)
                 for name in (
                     JOURNAL,
                     MANIFEST,

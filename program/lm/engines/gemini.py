@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from dspy import lm15
 
-from archehr.program.lm._dspy import retry_after_seconds
 from archehr.program.lm.backend import Backend, prompt_parts
 from archehr.program.lm.policy import LMConfigError, is_loopback, refuse_remote
 from archehr.program.lm.prices import find_price, retirement_note
 from archehr.program.lm.settings import LMSettings
+from archehr.program.lm.wire.gemini import lm15_errors, to_response
 
 if TYPE_CHECKING:
     from google import genai
 
+    from archehr.program.lm.batch_service import BatchService
+
 # google-genai 3.0 moved its default from v1beta to v1; what this program sends is written for these.
 API_VERSION, CLOUD_API_VERSION = "v1beta", "v1beta1"
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in google-genai's own order
-BLOCKED = frozenset(
-    {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR", "IMAGE_SAFETY"}
-)
 HARMS = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 THRESHOLDS = ("BLOCK_NONE", "OFF", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE")
 # Thinking tokens of Gemini 2.5 per --reasoning word. 2.5 Pro takes 128 to 32768 and cannot be kept from thinking.
@@ -51,8 +50,9 @@ def backend(asked: LMSettings) -> Backend:
             raise LMConfigError(f"{name} needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY")
     provider = "vertex" if vertex else "gemini"
     note = retirement_note(name, provider, model)
+    engine = GeminiEngine(lambda: _client(api_base, api_key, asked.timeout, vertex), model, safety)
     return Backend(
-        engine=GeminiEngine(lambda: _client(api_base, api_key, asked.timeout, vertex), model, safety),
+        engine=engine,
         endpoint=api_base or "",
         provider="google-genai",
         price=find_price(provider, model),
@@ -62,40 +62,39 @@ def backend(asked: LMSettings) -> Backend:
         params=frozenset({"temperature", "max_tokens", "response_format", "reasoning_effort", "seed"}),
         settings={"safety": safety, "any_version": str(asked.accept_model_version)},
         notes=(note,) if note else (),
+        batches=None if vertex else lambda: _batches(engine),
     )
+
+
+def _batches(engine: GeminiEngine) -> BatchService:
+    from archehr.program.lm.batches.gemini import GeminiBatches
+
+    return GeminiBatches(engine.model, engine.client, engine.arguments)
 
 
 class GeminiEngine:
     """One google-genai attempt per call; DSPy retries."""
 
     def __init__(self, make_client: Callable[[], genai.Client], model: str, safety: str) -> None:
+        self.model = model
         self._make_client = make_client
-        self._model = model
         self._safety = safety
         self._client: genai.Client | None = None
         self._lock = threading.Lock()
 
     def complete(self, request: lm15.Request) -> lm15.Response:
         """Send one request. A cut, blocked or empty reply is a Response whose finish_reason says so."""
-        import httpx2
-        from google.auth.exceptions import GoogleAuthError
-        from google.genai import errors
+        with lm15_errors():
+            raw = self.client().models.generate_content(**self.arguments(request))
+        return to_response(raw, self.model)
 
+    def client(self) -> genai.Client:
+        """The client, made at first need."""
         with self._lock:
             self._client = self._client or self._make_client()
-        try:
-            raw = self._client.models.generate_content(**self._arguments(request))
-        except errors.APIError as exc:
-            raise _api_error(exc) from exc
-        except GoogleAuthError as exc:
-            raise lm15.AuthError(f"{exc}; `gcloud auth application-default login`", provider="gemini") from exc
-        except httpx2.TimeoutException as exc:
-            raise lm15.TimeoutError(type(exc).__name__, provider="gemini") from exc
-        except httpx2.TransportError as exc:
-            raise lm15.TransportError(str(exc) or type(exc).__name__, provider="gemini") from exc
-        return to_response(raw, self._model)
+        return self._client
 
-    def _arguments(self, request: lm15.Request) -> dict[str, Any]:
+    def arguments(self, request: lm15.Request) -> dict[str, Any]:
         """lm15.Request -> keyword arguments of generate_content."""
         from google.genai import types
 
@@ -109,7 +108,7 @@ class GeminiEngine:
             "max_output_tokens": asked.max_tokens,
             "seed": asked.seed,
             "stop_sequences": list(asked.stop) or None,
-            "thinking_config": thinking(self._model, asked.reasoning.effort) if asked.reasoning else None,
+            "thinking_config": thinking(self.model, asked.reasoning.effort) if asked.reasoning else None,
             "safety_settings": [
                 types.SafetySetting(
                     category=types.HarmCategory(f"HARM_CATEGORY_{harm}"),
@@ -130,7 +129,7 @@ class GeminiEngine:
             if role != "system"
         ]
         given = {key: value for key, value in config.items() if value is not None}
-        return {"model": self._model, "contents": contents, "config": types.GenerateContentConfig(**given)}
+        return {"model": self.model, "contents": contents, "config": types.GenerateContentConfig(**given)}
 
 
 def plain_schema(schema: Any, defs: Mapping[str, Any]) -> Any:
@@ -163,47 +162,6 @@ def thinking(model: str, effort: str) -> dict[str, Any]:
     return {"thinking_level": LEVELS[effort]}
 
 
-def to_response(raw: Any, model: str) -> lm15.Response:
-    """A GenerateContentResponse as lm15 has it, thoughts left out, usage as billed (output includes thinking)."""
-    usage = raw.usage_metadata
-    thoughts = (usage.thoughts_token_count or 0) if usage else 0
-    counted = lm15.Usage()
-    if usage is not None:
-        counted = lm15.Usage(
-            input_tokens=usage.prompt_token_count,
-            output_tokens=(usage.candidates_token_count or 0) + thoughts,
-            total_tokens=usage.total_token_count,
-            cache_read_tokens=usage.cached_content_token_count,
-            reasoning_tokens=thoughts,
-        )
-    text, finish, reason = _outcome(raw)
-    return lm15.Response(
-        id=raw.response_id,
-        model=raw.model_version or model,
-        message=lm15.Message.assistant([lm15.TextPart(text)]),
-        finish_reason=finish,
-        usage=counted,
-        provider_data={"block_reason": reason} if reason else None,
-    )
-
-
-def _outcome(raw: Any) -> tuple[str, str, str | None]:
-    """(text, finish reason in lm15's words, Gemini's reason where that is not STOP)."""
-    if not raw.candidates:
-        feedback = raw.prompt_feedback
-        blocked = feedback.block_reason if feedback else None
-        return ("", "content_filter", f"prompt, {blocked.value}") if blocked else ("", "error", "no candidates")
-    candidate = raw.candidates[0]
-    parts = (candidate.content.parts if candidate.content else None) or []
-    text = "".join(part.text for part in parts if part.text and not part.thought)
-    finish = candidate.finish_reason.value if candidate.finish_reason else "STOP"
-    if finish == "STOP":
-        return text, "stop", None
-    if finish == "MAX_TOKENS":
-        return text, "length", finish
-    return text, "content_filter" if finish in BLOCKED else "error", finish
-
-
 def _client(api_base: str | None, api_key: str | None, timeout: float, vertex: bool) -> genai.Client:
     import httpx2
     from google import genai
@@ -228,47 +186,3 @@ def _need_project(name: str) -> None:
             f"{name} needs a Google Cloud project: set GOOGLE_CLOUD_PROJECT (and GOOGLE_CLOUD_LOCATION), and sign in "
             "with `gcloud auth application-default login`"
         )
-
-
-def _api_error(exc: Any) -> lm15.LM15Error:
-    """google-genai's error as the lm15 error with the same meaning, which decides whether DSPy tries again."""
-    text = exc.message or str(exc.status)
-    if exc.code == 429 and (quota := _quota_of_the_day(exc)):
-        text = f"{text} ({quota})"
-    told = {"provider": "gemini", "provider_code": exc.status, "status": exc.code, "retry_after": _retry_after(exc)}
-    if exc.code == 429:
-        return lm15.RateLimitError(text, **told)
-    if exc.code in (401, 403) or (exc.code == 400 and "API key" in text):
-        return lm15.AuthError(text, **told)
-    if exc.code == 404:
-        return lm15.UnsupportedModelError(text, **told)
-    if exc.code == 400 and "token count" in text:
-        return lm15.ContextLengthError(text, **told)
-    if exc.code in (408, 504):
-        return lm15.TimeoutError(text, **told)
-    if exc.code >= 500:
-        return lm15.ServerError(text, **told)
-    return lm15.InvalidRequestError(text, **told)
-
-
-def _retry_after(exc: Any) -> float | None:
-    """Seconds from the Retry-After header, or from the RetryInfo in the error's body."""
-    header = retry_after_seconds((getattr(exc.response, "headers", None) or {}).get("retry-after"))
-    if header is not None:
-        return float(header)
-    for item in _details(exc):
-        delay = str(item.get("retryDelay", ""))
-        if re.fullmatch(r"\d+(\.\d+)?s", delay):
-            return float(delay[:-1])
-    return None
-
-
-def _quota_of_the_day(exc: Any) -> str | None:
-    """The quota of a day that is spent; the error's own words are the same as for that of a minute."""
-    violated = [str(v.get("quotaId", "")) for item in _details(exc) for v in item.get("violations") or ()]
-    return next((quota for quota in violated if "PerDay" in quota), None)
-
-
-def _details(exc: Any) -> list[dict[str, Any]]:
-    details = exc.details if isinstance(exc.details, dict) else {}
-    return [item for item in (details.get("error") or {}).get("details") or () if isinstance(item, dict)]

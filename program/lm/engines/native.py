@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import dspy
 from dspy import lm15
 
 from archehr.program.lm._dspy import LiteLLMEngine, LM15Engine, StdlibTransport, lookup
 from archehr.program.lm.backend import Backend, Engine
+from archehr.program.lm.batch_service import BatchService
 from archehr.program.lm.policy import LMConfigError, is_loopback, refuse_remote, without_userinfo
 from archehr.program.lm.prices import find_price, refuses_temperature, retirement_note
 from archehr.program.lm.settings import LMSettings
@@ -85,8 +88,12 @@ def _compatible_backend(model: str, api_base: str, asked: LMSettings) -> Backend
         api_keys={COMPATIBLE: api_key} if api_key else None,
         transport=_transport(api_base, asked.timeout),
     )
+
+    def over(transport: Any) -> Engine:
+        return _Compatible(LM15Engine(replace(config, transport=transport)), f"{COMPATIBLE}:{model}")
+
     return Backend(
-        engine=_Compatible(LM15Engine(config), f"{COMPATIBLE}:{model}"),
+        engine=over(config.transport),
         endpoint=api_base,
         provider=COMPATIBLE,
         pinned=None if asked.accept_model_version else model,
@@ -94,6 +101,7 @@ def _compatible_backend(model: str, api_base: str, asked: LMSettings) -> Backend
         reasoning=True,
         temperature=not refuses_temperature(COMPATIBLE, model),
         params=frozenset({"temperature", "max_tokens", "seed", "response_format", "reasoning_effort"}),
+        batches=_batches(over, api_base, api_key, asked) if asked.name.startswith("openai/") else None,
     )
 
 
@@ -111,12 +119,16 @@ def _provider_backend(route: lm15.Resolution, api_base: str | None, asked: LMSet
         base_urls={route.provider: endpoint} if api_base else None,
         transport=_transport(endpoint, asked.timeout),
     )
+
+    def over(transport: Any) -> Engine:
+        return _Renamed(LM15Engine(replace(config, transport=transport)), f"{route.provider}:{route.model}")
+
     hints = dspy.LM(name, engine="lm15")  # asked for what the model can do, never called
     params = set(hints.supported_params)
     if route.provider in SCHEMA_SERVERS:
         params.add("response_format")
     return Backend(
-        engine=_Renamed(LM15Engine(config), f"{route.provider}:{route.model}"),
+        engine=over(config.transport),
         endpoint=endpoint,
         provider=route.provider,
         price=find_price(route.provider, route.model),
@@ -126,7 +138,33 @@ def _provider_backend(route: lm15.Resolution, api_base: str | None, asked: LMSet
         temperature=not refuses_temperature(route.provider, route.model),
         params=frozenset(params),
         notes=tuple(filter(None, [retirement_note(name, route.provider, route.model)])),
+        batches=_batches(over, endpoint, api_key, asked) if route.provider == "openai-chat" else None,
     )
+
+
+def _batches(
+    over: Callable[[Any], Engine], endpoint: str, api_key: str | None, asked: LMSettings
+) -> Callable[[], BatchService]:
+    """OpenAI's batch service, there or at another address."""
+
+    def make_client() -> Any:
+        import openai
+
+        client = openai.DefaultHttpxClient(trust_env=not is_loopback(endpoint), follow_redirects=False)
+        return openai.OpenAI(
+            api_key=api_key or ("none" if is_loopback(endpoint) else os.environ.get("OPENAI_API_KEY", "none")),
+            base_url=endpoint or None,
+            timeout=asked.timeout,
+            max_retries=0,
+            http_client=client,
+        )
+
+    def make() -> BatchService:
+        from archehr.program.lm.batches.openai import OpenAIBatches
+
+        return OpenAIBatches(over, make_client)
+
+    return make
 
 
 def _litellm_backend(asked: LMSettings) -> Backend:

@@ -17,7 +17,7 @@ from archehr.program.run.job import Job
 from archehr.program.run.records import CaseRecord
 
 GROUP = "archehr.engines"
-ENGINES = ("threads", "processes", "ray")  # modules here, each with a function `engine()`
+ENGINES = ("threads", "processes", "ray", "batch")  # modules here, each with a function `engine()`
 MANY = 200  # cases from which starting processes, two seconds each, pays
 
 

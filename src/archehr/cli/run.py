@@ -43,9 +43,11 @@ def show_estimate(
     stages: Sequence[str],
     folder: Path | None,
     *,
+    engine: str,
     as_json: bool,
 ) -> None:
     """What answering the cases that are not done in `folder` would take."""
+    from archehr.program.run.engines.registry import engine_of
     from archehr.program.run.estimate import estimate, left_of
     from archehr.program.run.job import Job
     from archehr.program.stage_lms import with_lms
@@ -53,9 +55,12 @@ def show_estimate(
 
     program, lm = with_lms(program, lms)
     job = Job(program, lm, question, tuple(stages))  # type: ignore[arg-type]
+    engine_of(engine, job, len(data.cases))  # what it cannot do is said now
+    batch = engine == "batch"
     left = left_of(data.cases, folder)
-    print_estimate(estimate(job, left) if left else {}, len(left), len(data.cases) - len(left), as_json=as_json)
-    say_until_when(job.lms)
+    stages_taken = estimate(job, left, batch=batch) if left else {}
+    print_estimate(stages_taken, len(left), len(data.cases) - len(left), as_json=as_json)
+    say_until_when(job.lms, batch=batch)
 
 
 def _scope(question: str, stages: str) -> dict[str, str]:
@@ -73,6 +78,13 @@ def _engine(name: str, ray_address: str | None) -> Any:
     from archehr.program.run.engines.ray import RayEngine
 
     return RayEngine(ray_address)
+
+
+def by_batches(engine: str) -> str:
+    """The engine that --batch is short for. Raises DataError where another one is asked for."""
+    if engine not in ("auto", "batch"):
+        raise DataError(f"--batch and --engine {engine}: give one of them")
+    return "batch"
 
 
 @with_data_options
@@ -97,6 +109,15 @@ def run(
     ray_address: Annotated[
         str | None, typer.Option(help="HOST:PORT of the cluster for --engine ray, or auto on its nodes [this machine]")
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="through the LM provider's batch service: within a day, at half the price")
+    ] = False,
+    batch_status: Annotated[
+        bool, typer.Option("--batch-status", help="show the run folder's batch jobs, and do no more")
+    ] = False,
+    batch_cancel: Annotated[
+        bool, typer.Option("--batch-cancel", help="cancel the run folder's batch jobs, and do no more")
+    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="start over instead of resuming the run folder")] = False,
     export: Annotated[list[str] | None, typer.Option(help=f"also write {', '.join(EXPORTS)}; may be repeated")] = None,
     keep_fallbacks: Annotated[
@@ -135,8 +156,15 @@ def run(
     )
     if workers > ON_A_MACHINE and engine != "ray":
         raise DataError(f"--workers {workers}: more than {ON_A_MACHINE} are for --engine ray")
+    engine = by_batches(engine) if batch else engine
+    if batch_status or batch_cancel:
+        from archehr.terminal.batch_display import show_jobs
+
+        show_jobs(loaded, lm, folder, cancel=batch_cancel, as_json=json)
+        return
     if dry_run:
-        show_estimate(asked, loaded, lm, question, chosen_stages, None if fresh else folder, as_json=json)
+        before = None if fresh else folder
+        show_estimate(asked, loaded, lm, question, chosen_stages, before, engine=engine, as_json=json)
         return
     with RunDisplay(len(asked.cases)) as display:
         result = run_cases(

@@ -60,11 +60,13 @@ def print_optimisation_estimate(parts: Mapping[str, Stages], line: str, *, as_js
         _print_sums([_all(parts)], line)
 
 
-def say_until_when(lms: Iterable[Any]) -> None:
+def say_until_when(lms: Iterable[Any], *, batch: bool = False) -> None:
     """A line on each price that is known to end."""
     from archehr.program.run.estimate import price_of
 
-    prices = {lm.model: price for lm in lms if (price := price_of(lm)) is not None and price.until is not None}
+    prices = {
+        lm.model: price for lm in lms if (price := price_of(lm, batch=batch)) is not None and price.until is not None
+    }
     for model, price in prices.items():
         say(f"{model}: ${price.input:g} in, ${price.output:g} out per million tokens until {price.until}")
 
