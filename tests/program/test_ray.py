@@ -270,7 +270,7 @@ class TestRuns:
         why = stopped.value
         assert type(why.__cause__).__name__ == "LMAuthError" and KEY not in str(why) and not why.begun
         gone = archehr.make_lm("openai/stub", api_base=server.openai, num_retries=0)
-        with pytest.raises(RunStopped, match="no reply in 3 cases in a row"):
+        with pytest.raises(RunStopped, match=r"no reply in \d cases in a row"):
             archehr.run_cases(CASES, job().program, gone, engine="ray", workers=16, out=tmp_path / "gone")
 
     def test_a_worker_of_another_version_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
