@@ -24,7 +24,7 @@ def rouge(prediction: str, reference: str) -> dict[str, float]:
     return dict(zip(ROUGE, _rouge(prediction, reference), strict=True))
 
 
-@lru_cache(maxsize=10_000)  # each of the four is a component, and one search finds them all
+@lru_cache(maxsize=2_000)  # each of the four is a component, and one search finds them all
 def _rouge(prediction: str, reference: str) -> tuple[float, ...]:
     # On single lines the two longest-common-subsequence scores are one, and finding it takes nearly all the time.
     names = ROUGE if "\n" in prediction or "\n" in reference else ROUGE[:3]
@@ -83,6 +83,7 @@ def over_cases(metric: Callable[..., float], *texts: Sequence[str]) -> tuple[lis
         except Unscorable as error:
             scores.append(0.0)
             unscorable[i] = str(error)
+    _forget_tokens()
     return scores, unscorable
 
 
@@ -124,6 +125,15 @@ def _windows(tokens: Sequence[str], n: int) -> Iterable[tuple[str, ...]]:
 def _tokens(text: str) -> list[str]:
     tokens: list[str] = _tokenizer_13a()(text).split()
     return tokens
+
+
+def _forget_tokens() -> None:
+    """sacrebleu keeps the last 65,536 texts and their tokens, which are 100 MB and more where cases are many."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+
+    for tokenizer in (Tokenizer13a, TokenizerRegexp):
+        tokenizer.__call__.cache_clear()
 
 
 @lru_cache(maxsize=1)
