@@ -9,6 +9,7 @@ from archehr.data.case import Case, DataError
 from archehr.data.joined import data_label
 from archehr.optimize.compare.program_run import ProgramRun
 from archehr.program.run.records import fitted_cases
+from archehr.program.settings import PipelineSettings
 from archehr.program.stages.demos import made_from
 from archehr.program.stages.views.vote import views_in_words
 
@@ -70,13 +71,19 @@ def in_sample(run: ProgramRun, cases: Sequence[Case]) -> str:
     return ""
 
 
+def _votes(settings: PipelineSettings) -> str:
+    """The views in words, where there is more to say of them than the cut."""
+    usual = settings.votes == 1 and settings.views[0].name == "score"
+    return "score" if usual else views_in_words(settings)
+
+
 def setup_differences(runs: Sequence[ProgramRun]) -> dict[str, list[str]]:
     """Setting -> its value in each run ("-" where it has none, as without an LM), for settings of program, LM and
     software that are not the same in all that have them."""
     flat = [
         {
             **_flat("settings", run.manifest.settings.model_dump(mode="json", exclude={"views"})),
-            "settings.views": views_in_words(run.manifest.settings),
+            "settings.views": _votes(run.manifest.settings),
             **_flat("lm", run.manifest.lm or {}),
             **_flat("versions", run.manifest.versions),
             "stages": ", ".join(run.manifest.stages),
