@@ -38,9 +38,7 @@ def main(cases: int, workers: int) -> None:
             wall, cpu = run(table, Path(folder) / f"{engine}-{number}", engine, number)
             walls.append(wall)
             print(f"{engine:>10} {number:>3}  {wall:7.1f} s  {1000 * cpu / cases:6.1f} ms CPU a case", flush=True)
-    print(
-        f"{workers} processes against {workers} threads {walls[0] / walls[2]:.2f}x, against one {walls[1] / walls[2]:.2f}x"
-    )
+    print(f"{workers} processes: {walls[0] / walls[2]:.2f}x of the threads, {walls[1] / walls[2]:.2f}x of one process")
 
 
 if __name__ == "__main__":
