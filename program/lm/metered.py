@@ -151,9 +151,7 @@ class MeteredEngine:
         return call is not None and call.request is not None
 
     def _attempt_number(self, request: lm15.Request) -> int:
-        call = _call.get()
-        if call is None:  # of an LM that has not told of its call
-            _call.set(call := _Call())
+        call = _call.get() or _Call()
         call.attempts = call.attempts + 1 if call.request is request else 0
         call.request = request
         return call.attempts

@@ -170,9 +170,12 @@ class BatchEngine(MeteredEngine):
 
 
 def over_store(lm: dspy.LM, name: str, service: BatchService, store: Store) -> dspy.LM:
-    """The LM with its settings, over the store. DSPy's cache is off: the replies are in the run folder."""
+    """The LM with its settings, over the store. DSPy's cache is off: the replies are in the run folder. Its callbacks
+    are those of the LM, which tell where a call begins."""
     engine = BatchEngine(lm.engine, name, service, store)
-    return dspy.LM(lm.model, engine=engine, cache=False, num_retries=lm.num_retries, **lm.kwargs)
+    return dspy.LM(
+        lm.model, engine=engine, cache=False, num_retries=lm.num_retries, callbacks=lm.callbacks, **lm.kwargs
+    )
 
 
 def _key(lm: str, body: Body) -> str:
