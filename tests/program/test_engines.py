@@ -8,12 +8,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import archehr
+from archehr.data import plugins
 from archehr.data.case import Case, DataError
 from archehr.program.batch import Interrupted
 from archehr.program.pipeline import GroundedQA
@@ -159,3 +161,27 @@ def test_an_unknown_engine_is_one_line(command: Any) -> None:
     ran = command("run", "sample/test", "--engine", "spark", "--out", "r")
     assert ran.code == 2 and "--engine spark: there is no such engine; there are auto, threads, processes" in ran.err
     assert not Path("r").exists()
+
+
+def one_by_one() -> Any:
+    """The engine of another package: an entry point of archehr.engines names this function."""
+
+    class OneByOne:
+        def check(self, job: Job) -> None:
+            if job.program.asks_lm:
+                raise DataError("--engine one: without an LM only")
+
+        def answers(self, work: Work) -> Iterator[CaseRecord]:
+            yield from map(work.job.answer, work.cases)
+
+    return OneByOne()
+
+
+def test_another_package_adds_an_engine(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("one", f"{__name__}:one_by_one", registry.GROUP)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == registry.GROUP else [])
+    ran = command("run", "sample/test", "--cases", "101-103", "--engine", "one", "--out", "r")
+    assert ran.code == 0 and len(Path("r/predictions.jsonl").read_text().splitlines()) == 3
+    refused = command("run", "sample/test", "--lm", "knn", "--engine", "one", "--out", "s")
+    assert refused.code == 2 and "--engine one: without an LM only" in refused.err
+    assert "auto, threads, processes" in command("run", "sample/test", "--engine", "two").err
