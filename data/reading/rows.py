@@ -70,12 +70,16 @@ def rows_of(path: Path, options: ReadOptions) -> Iterator[Row]:
 
 
 def frame_rows(frame: Any) -> Iterator[Row]:
-    """The rows of a pandas data frame; missing values are None."""
+    """The rows of a pandas data frame; missing values are None. Raises DataError for half of a character."""
     import pandas as pd
 
     names = [str(name) for name in frame.columns]
     for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
-        cells = (None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in values)
+        cells = [None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in values]
+        try:
+            "".join(cell for cell in cells if isinstance(cell, str)).encode()
+        except UnicodeEncodeError:
+            raise DataError(f"the frame: row {number}: half of a character (a lone surrogate); mend it") from None
         yield f"the frame: row {number}", dict(zip(names, cells, strict=True))
 
 

@@ -63,6 +63,12 @@ def test_a_pandas_frame(tmp_path: Path) -> None:
     assert read_cases(gaps)[1].gold is None
 
 
+def test_half_of_a_character_in_a_frame_is_told() -> None:
+    frame = pd.DataFrame({"id": ["1"], "message": pd.Series(["Why \ud83d?"], dtype=object), "note": [NEW]})
+    with pytest.raises(DataError, match=r"^the frame: row 1: half of a character"):
+        read_cases(frame)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_what_spreadsheets_save_is_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "t.csv"
