@@ -17,7 +17,7 @@ import pytest
 import archehr
 from archehr.data import plugins
 from archehr.data.case import Case, DataError
-from archehr.program.batch import Interrupted
+from archehr.program.batch import Interrupted, in_threads
 from archehr.program.pipeline import GroundedQA
 from archehr.program.run.engines import processes, registry, worker
 from archehr.program.run.engines.engine import Work
@@ -123,19 +123,18 @@ def test_an_interruption_keeps_what_was_in_flight(monkeypatch: pytest.MonkeyPatc
 
 
 def test_of_a_stream_few_cases_are_held() -> None:
-    taken = 0
+    many_taken = threading.Event()
 
-    def stream() -> Iterator[Case]:
-        nonlocal taken
-        for case in CASES:
-            taken += 1
-            yield case
+    def stream() -> Iterator[int]:
+        for number in range(1, 1001):
+            if number > 100:
+                many_taken.set()
+            yield number
 
-    engine = registry.engine_of("threads", job(), len(CASES))
-    given: Iterator[CaseRecord] = engine.answers(Work(job(), stream(), 1, threading.Event(), None, lambda _: None))
-    next(given)
-    assert taken < len(CASES)
-    assert len(list(given)) == len(CASES) - 1
+    given = in_threads(stream(), lambda number: number, 2)
+    first = next(given)
+    assert not many_taken.wait(0.3), "results pile up that nobody collects"
+    assert sorted([first, *given]) == list(range(1, 1001))
 
 
 def test_auto_takes_processes_for_many_cases_without_an_lm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import re
 
 import dspy
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from archehr.program.extractive.reformulate import ExtractiveReformulate, reformulate
@@ -155,6 +155,8 @@ def test_any_text_gives_one_line_within_the_limit(narrative: str, phrases: list[
 
 @settings(deadline=None)
 @given(st.lists(PIECES, max_size=12).map(" ".join))
+@example("thanks Re: please help")
+@example('" Re: please help')
 def test_a_label_never_opens_a_question(narrative: str) -> None:
     assert not re.match(r"(?:subject|message|note|re)\b\s*:", reformulate(narrative), re.IGNORECASE)
 
