@@ -1,4 +1,5 @@
-"""A server on 127.0.0.1 that plays Gemini's and OpenAI's batch services beside the direct calls of StubServer."""
+"""A server on 127.0.0.1 that plays the batch services of Gemini, OpenAI and Google Cloud (its part is in cloud_batches)
+beside the direct calls of StubServer."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+from tests import cloud_batches
 from tests.stub_server import Received, Reply, StubServer, _body, _received
 
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
@@ -35,11 +37,12 @@ class Plan:
 
 @dataclass
 class Job:
-    """One job: our client's name for it, its requests by key, and what they were answered."""
+    """One job: our client's name for it, its requests by key, and what they were answered. `service` is gemini, openai
+    or vertex."""
 
     id: str
     name: str
-    gemini: bool
+    service: str
     model: str
     requests: dict[str, dict[str, Any]]
     plan: Plan
@@ -48,6 +51,7 @@ class Job:
     looks: int = 0
     output: list[dict[str, Any]] = field(default_factory=list)
     deleted: bool = False
+    config: dict[str, Any] = field(default_factory=dict)
 
 
 class StatusError(Exception):
@@ -78,15 +82,17 @@ class BatchServer(StubServer):
         self.plan, self.keep_metadata = plan, keep_metadata
         self.jobs: list[Job] = []
         self.files: dict[str, bytes] = {}
+        self.names: dict[str, str] = {}  # of files that were uploaded to OpenAI
+        self.objects: dict[str, bytes] = {}  # of Cloud Storage, by BUCKET/NAME
         self.answered: Counter[str] = Counter()
         self.at: Callable[[str], None] = lambda step: None
         self.faults: list[int] = []
         self.cancelled: list[str] = []
 
-    def make_job(self, name: str, model: str, requests: dict[str, Any], *, gemini: bool, by_file: bool) -> Job:
+    def make_job(self, service: str, name: str, model: str, requests: dict[str, Any], *, by_file: bool = True) -> Job:
         self.at("create")
-        kind = "batches/" if gemini else "batch_"
-        job = Job(f"{kind}{len(self.jobs)}", name, gemini, model, requests, self.plan(len(self.jobs)), by_file)
+        kind = {"gemini": "batches/", "openai": "batch_", "vertex": ""}[service]
+        job = Job(f"{kind}{len(self.jobs)}", name, service, model, requests, self.plan(len(self.jobs)), by_file)
         self.jobs.append(job)
         self.at("created")
         return job
@@ -102,23 +108,25 @@ class BatchServer(StubServer):
     def _run(self, job: Job, state: str) -> None:
         skipped = job.plan.skipped
         keys = [k for n, k in enumerate(job.requests) if skipped is not None and n not in skipped]
-        if self.keep_metadata or not job.gemini or job.by_file:
+        if self.keep_metadata or job.by_file:
             random.Random(len(self.jobs)).shuffle(keys)
         job.output = [self._answered(job, key) for key in (keys if state != "CANCELLED" else [])]
         job.state = state
 
     def _answered(self, job: Job, key: str) -> dict[str, Any]:
         """One line of output, as the service has it."""
-        body = job.requests[key]
-        path = f"/v1beta/models/{job.model}:generateContent" if job.gemini else "/v1/chat/completions"
-        received = _received(path, {}, body)
+        body = {name: value for name, value in job.requests[key].items() if name != "labels"}
+        direct = f"/v1beta/models/{job.model}:generateContent"
+        received = _received("/v1/chat/completions" if job.service == "openai" else direct, {}, body)
         self.answered[json.dumps(body, sort_keys=True)] += 1
         reply = self._answer(received)
         payload = reply.body if reply.body is not None else _body(received, reply)
         self._count(payload)
-        if not job.gemini:
+        if job.service == "openai":
             response = {"status_code": reply.status, "request_id": "r", "body": payload}
             return {"id": f"l-{key}", "custom_id": key, "response": response, "error": None}
+        if job.service == "vertex":
+            return cloud_batches.line(job.requests[key], reply.status, payload)
         of = {"key": key} if job.by_file else {"metadata": {"key": key}} if self.keep_metadata else {}
         if reply.status != 200:
             rpc = {400: 3, 429: 8, 500: 13, 503: 14}[reply.status]
@@ -134,7 +142,10 @@ class BatchServer(StubServer):
                 if path.endswith(("/chat/completions", ":generateContent")):
                     super().do_POST()
                 else:
-                    self._serve("POST", path, self.rfile.read(int(self.headers.get("content-length", 0))))
+                    self._serve("POST", path, self._sent())
+
+            def do_PUT(self) -> None:
+                self._serve("PUT", urlsplit(self.path).path, self._sent())
 
             def do_GET(self) -> None:
                 self._serve("GET", urlsplit(self.path).path, b"")
@@ -142,20 +153,27 @@ class BatchServer(StubServer):
             def do_DELETE(self) -> None:
                 self._serve("DELETE", urlsplit(self.path).path, b"")
 
+            def _sent(self) -> bytes:
+                return self.rfile.read(int(self.headers.get("content-length", 0)))
+
             def _serve(self, method: str, path: str, data: bytes) -> None:
                 if server.faults:
                     status = server.faults.pop(0)
                     self._send({"error": {"code": status, "message": "scripted fault", "status": "STUB"}}, status)
                     return
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                query = dict(parse_qsl(urlsplit(self.path).query))
                 try:
-                    made = _route(server, method, path, data, dict(self.headers))
+                    if (made := cloud_batches.route(server, method, path, query, data, headers)) is None:
+                        made = _route(server, method, path, data, headers)
                 except StatusError as error:
                     self._send({"error": {"code": error.status, "message": "busy", "status": "STUB"}}, error.status)
                     return
                 except StopIteration:
                     self._send({"error": {"code": 404, "message": "not found", "status": "NOT_FOUND"}}, 404)
                     return
-                self._send(made[0], 200, made[1]) if isinstance(made, tuple) else self._send(made, 200)
+                made, *rest = made if isinstance(made, tuple) else (made,)
+                self._send(made, rest[1] if len(rest) > 1 else 200, rest[0] if rest else None)
 
             def _send(self, made: Any, status: int, headers: dict[str, str] | None = None) -> None:
                 raw = made if isinstance(made, bytes) else json.dumps(made).encode()
@@ -174,7 +192,6 @@ class BatchServer(StubServer):
 
 def _route(server: BatchServer, method: str, path: str, data: bytes, headers: dict[str, str]) -> Any:
     """The answer to one request to the services. Raises StopIteration for what is not there."""
-    headers = {name.lower(): value for name, value in headers.items()}
     if path.startswith("/v1/"):
         return _openai(server, method, path.removeprefix("/v1"), data, headers)
     if path == "/upload/v1beta/files":
@@ -196,9 +213,13 @@ def _gemini(server: BatchServer, method: str, path: str, data: bytes) -> Any:
         else:
             inline = config["requests"]["requests"]
             requests = {one["metadata"]["key"]: one["request"] for one in inline}
-        return _operation(server.make_job(batch["displayName"], made[1], requests, gemini=True, by_file=bool(name)))
+        return _operation(server.make_job("gemini", batch["displayName"], made[1], requests, by_file=bool(name)))
     if path == "batches":
-        return {"operations": [_operation(job) for job in reversed(server.jobs) if job.gemini and not job.deleted]}
+        return {
+            "operations": [
+                _operation(job) for job in reversed(server.jobs) if job.service == "gemini" and not job.deleted
+            ]
+        }
     if path.startswith("files/") and path.endswith(":download"):
         server.at("fetch")
         return server.files[path.removesuffix(":download")], {"content-type": "application/octet-stream"}
@@ -233,9 +254,13 @@ def _operation(job: Job) -> dict[str, Any]:
 
 def _openai(server: BatchServer, method: str, path: str, data: bytes, headers: dict[str, str]) -> Any:
     parts = path.strip("/").split("/")
+    if path == "/files" and method == "GET":
+        listed = [{"id": id, "object": "file", "bytes": 1, "created_at": 1, "filename": name, "purpose": "batch",
+                   "status": "processed"} for id, name in server.names.items() if id in server.files]  # fmt: skip
+        return {"object": "list", "data": listed, "has_more": False}
     if path == "/files":
-        id = f"file-{len(server.files)}"
-        server.files[id] = _uploaded(data, headers["content-type"])
+        id = f"file-{len(server.names)}"
+        server.names[id], server.files[id] = _uploaded(data, headers["content-type"])
         return {"id": id, "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch",
                 "status": "processed"}  # fmt: skip
     if path == "/batches" and method == "POST":
@@ -244,9 +269,11 @@ def _openai(server: BatchServer, method: str, path: str, data: bytes, headers: d
         assert all(line["url"] == asked["endpoint"] == "/v1/chat/completions" for line in lines)
         requests = {line["custom_id"]: line["body"] for line in lines}
         name = asked["metadata"]["archehr"]
-        return _batch(server, server.make_job(name, lines[0]["body"]["model"], requests, gemini=False, by_file=True))
+        job = server.make_job("openai", name, lines[0]["body"]["model"], requests)
+        job.config["input"] = asked["input_file_id"]
+        return _batch(server, job)
     if path == "/batches":
-        jobs = [_batch(server, job) for job in reversed(server.jobs) if not job.gemini]
+        jobs = [_batch(server, job) for job in reversed(server.jobs) if job.service == "openai"]
         return {"object": "list", "data": jobs, "has_more": False}
     if parts[0] == "batches" and parts[-1] == "cancel":
         server.cancelled.append(parts[1])
@@ -274,7 +301,7 @@ def _batch(server: BatchServer, job: Job) -> dict[str, Any]:
             server.files.setdefault(files[f"{kind}_file_id"], _jsonl(lines))
     failed = {"object": "list", "data": [{"code": "failed", "message": job.plan.why}]}
     said = {"errors": failed} if job.state == "FAILED" else {}
-    return {"id": job.id, "object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "file-0",
+    return {"id": job.id, "object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": job.config["input"],
             "completion_window": "24h", "status": OPENAI_STATE[job.state], "created_at": int(time.time()),
             "metadata": {"archehr": job.name}, **files, **said}  # fmt: skip
 
@@ -283,13 +310,12 @@ def _jsonl(lines: list[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
 
 
-def _uploaded(data: bytes, content_type: str) -> bytes:
-    """The file of a multipart body."""
+def _uploaded(data: bytes, content_type: str) -> tuple[str, bytes]:
+    """(name, content) of the file in a multipart body."""
     message = email.message_from_bytes(
         b"content-type: " + content_type.encode() + b"\r\n\r\n" + data, policy=email.policy.HTTP
     )
     for part in message.iter_parts():  # type: ignore[attr-defined]
-        if part.get_filename():
-            content: bytes = part.get_payload(decode=True)
-            return content
+        if name := part.get_filename():
+            return name, part.get_payload(decode=True)
     raise AssertionError("no file in the body")

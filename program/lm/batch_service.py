@@ -53,3 +53,6 @@ class BatchService(Protocol):
 
     def clear(self, job: str) -> None:
         """Remove the files of an ended job, which hold note text, from the provider's storage."""
+
+    def forget(self, name: str) -> None:
+        """Remove what was uploaded under our name for a job that was never created."""

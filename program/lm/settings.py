@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +37,7 @@ class LMSettings(BaseModel):
     )
     record: Path | None = Field(default=None, description="append every reply to this file, for replay:FILE")
     cache: bool = True
+    batch_bucket: str | None = Field(None, validate_default=True, description="vertex_ai: gs://… for files of batches")
 
     @classmethod
     def of(cls, name: str, **given: Any) -> LMSettings:
@@ -68,6 +70,11 @@ class LMSettings(BaseModel):
         if value not in ("auto", "json", "none"):
             raise LMConfigError(f"--schema {value}: give one of auto, json, none")
         return value
+
+    @field_validator("batch_bucket")
+    @classmethod
+    def _or_the_usual(cls, value: str | None) -> str | None:
+        return value or os.environ.get("ARCHEHR_BATCH_BUCKET")
 
     @field_validator("local_only", mode="before")
     @classmethod

@@ -16,6 +16,7 @@ import pytest
 
 from archehr.program.run.engines.batch import jobs as jobs_module
 from tests.batch_server import BatchServer, Plan
+from tests.cloud_batches import signed_in
 
 ROOT = Path(__file__).parents[2]
 BATCH = "archehr.program.run.engines.batch"
@@ -33,22 +34,31 @@ STEPS = [
 ]
 
 
+NAMES = {
+    "gemini": "gemini/gemini-2.5-flash",
+    "openai": "openai/gpt-4o-mini",
+    "vertex": "vertex_ai/gemini-2.5-flash",
+}
+
+
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def _keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(jobs_module, "FIRST_WAIT", 0.01)
     monkeypatch.setenv("GEMINI_API_KEY", "stub-key-gemini")
     monkeypatch.setenv("OPENAI_API_KEY", "stub-key-openai")
+    signed_in(monkeypatch, tmp_path)
 
 
 @pytest.fixture
-def server() -> Iterator[BatchServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     with BatchServer() as made:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", made.url)
         yield made
 
 
 def call(server: BatchServer, service: str, out: Path, *more: str) -> list[str]:
-    name = {"gemini": "gemini/gemini-2.5-flash", "openai": "openai/gpt-4o-mini"}[service]
-    base = {"gemini": server.gemini, "openai": server.openai}[service]
+    name = NAMES[service]
+    base = server.openai if service == "openai" else server.gemini
     prices = ["--price-in", "1", "--price-out", "2"]
     return ["run", "sample/dev", "--cases", "1-5", "--lm", name, "--api-base", base, "--out", str(out), *prices, *more]
 
@@ -67,7 +77,7 @@ def journalled(folder: Path) -> Counter[str]:
     return Counter(json.loads(line)["case_id"] for line in lines)
 
 
-@pytest.mark.parametrize("service", ["gemini", "openai"])
+@pytest.mark.parametrize("service", NAMES)
 def test_a_client_killed_at_every_step_loses_and_repeats_nothing(
     service: str, server: BatchServer, tmp_path: Path
 ) -> None:
@@ -76,8 +86,13 @@ def test_a_client_killed_at_every_step_loses_and_repeats_nothing(
     server.plan = lambda n: Plan(looks=2)
     batch = call(server, service, tmp_path / "batch", "--batch")
     before: Counter[str] = Counter()
-    for when, place, count in STEPS:
-        place = place.format(service=service, Service={"gemini": "Gemini", "openai": "OpenAI"}[service])
+    sent = {
+        "gemini": [],
+        "openai": [("after", "openai.resources.files:Files.create", 1)],
+        "vertex": [("after", "archehr.program.lm.batches.bucket:Bucket.write", 1)],
+    }
+    for when, place, count in [*sent[service], *STEPS]:
+        place = place.format(service=service, Service={"openai": "OpenAI"}.get(service, service.title()))
         killed = child("-m", "tests.killed_client", when, place, str(count), *batch)
         assert killed.returncode == -signal.SIGKILL, (place, killed.stdout, killed.stderr)
         now = journalled(tmp_path / "batch")
@@ -87,6 +102,8 @@ def test_a_client_killed_at_every_step_loses_and_repeats_nothing(
     assert ended.returncode == 0, ended.stderr
     assert submissions(tmp_path / "batch") == submissions(tmp_path / "direct")
     assert set(server.answered.values()) == {1}  # nobody paid twice
+    kept = {*server.objects, *(id for id in server.files if id.startswith("file-"))}
+    assert not kept and all(job.deleted for job in server.jobs if job.service != "openai")  # no note text stays there
     names = [job.name for job in server.jobs]
     assert len(set(names)) == len(names) == len([job for job in server.jobs if job.output])
     assert journalled(tmp_path / "batch") == dict.fromkeys(journalled(tmp_path / "direct"), 1)
@@ -114,7 +131,7 @@ def test_ctrl_c_leaves_the_job_and_the_same_command_fetches_it(server: BatchServ
     assert set(server.answered.values()) == {1} and len(server.jobs) == 5
 
 
-@pytest.mark.parametrize("service", ["gemini", "openai"])
+@pytest.mark.parametrize("service", NAMES)
 def test_status_and_cancel(
     service: str, server: BatchServer, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +174,8 @@ def test_cancel_from_the_command_line(server: BatchServer, tmp_path: Path, comma
     "args, said",
     [
         (["--lm", "knn", "--batch"], "knn has no batch service"),
-        (["--lm", "vertex_ai/gemini-2.5-flash", "--batch"], "has no batch service"),
+        (["--lm", "vertex_ai/gemini-2.5-flash", "--batch"], "--batch-bucket gs://BUCKET/FOLDER"),
+        (["--lm", "vertex_ai/gemini-2.5-flash", "--batch", "--batch-bucket", "s3://b"], "--batch-bucket: it is gs://"),
         (["--lm", "anthropic/claude-sonnet-4-5", "--batch"], "has no batch service"),
         (["--lm", "knn", "--lm", "score=gemini/gemini-2.5-flash", "--batch"], "knn has no batch service"),
         (["--batch"], "asks no LM"),
@@ -169,7 +187,7 @@ def test_cancel_from_the_command_line(server: BatchServer, tmp_path: Path, comma
 def test_what_cannot_be_is_one_line_before_anything(
     args: list[str], said: str, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "none")
+    monkeypatch.delenv("ARCHEHR_BATCH_BUCKET")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "stub-key-anthropic")
     for more in ([], ["--dry-run"]) if "--batch" in args else ([],):
         ran = command("run", "sample/dev", *args, *more)

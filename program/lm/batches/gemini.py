@@ -66,7 +66,7 @@ class GeminiBatches:
         return str(job.name)
 
     def find(self, name: str) -> str | None:
-        with lm15_errors(), _quiet():
+        with lm15_errors(), quiet():
             jobs = self._client().batches.list(config={"page_size": 100})
             return next((str(job.name) for job in jobs if job.display_name == name), None)
 
@@ -111,8 +111,11 @@ class GeminiBatches:
         with lm15_errors():
             self._client().batches.delete(name=job)
 
+    def forget(self, name: str) -> None:
+        """Nothing: an uploaded file goes by itself."""
+
     def _get(self, job: str) -> Any:
-        with lm15_errors(), _quiet():
+        with lm15_errors(), quiet():
             return self._client().batches.get(name=job)
 
     def _uploaded(self, name: str, lines: list[str]) -> str:
@@ -148,7 +151,7 @@ def _word(state: Any) -> str:
     return word.removeprefix("JOB_STATE_").removeprefix("BATCH_STATE_")
 
 
-class _quiet(warnings.catch_warnings):
+class quiet(warnings.catch_warnings):
     """google-genai warns of a state that it has no name for; every state is dealt with here."""
 
     def __enter__(self) -> Any:

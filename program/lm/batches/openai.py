@@ -94,11 +94,19 @@ class OpenAIBatches:
 
     def clear(self, job: str) -> None:
         """Its files, which OpenAI would keep for weeks."""
+        import openai
+
         with self._lm15_errors():
             its = self._its_client().batches.retrieve(job)
-            for name in (its.input_file_id, its.output_file_id, its.error_file_id):
-                if name:
+            for name in filter(None, (its.input_file_id, its.output_file_id, its.error_file_id)):
+                with suppress(openai.NotFoundError):  # an earlier call got so far
                     self._its_client().files.delete(name)
+
+    def forget(self, name: str) -> None:
+        with self._lm15_errors():
+            for file in self._its_client().files.list(purpose="batch", limit=1000):
+                if file.filename == f"{name}.jsonl":
+                    self._its_client().files.delete(file.id)
 
     def _its_client(self) -> openai.OpenAI:
         self._client = self._client or self._make_client()

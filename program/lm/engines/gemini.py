@@ -62,14 +62,22 @@ def backend(asked: LMSettings) -> Backend:
         params=frozenset({"temperature", "max_tokens", "response_format", "reasoning_effort", "seed"}),
         settings={"safety": safety, "any_version": str(asked.accept_model_version)},
         notes=(note,) if note else (),
-        batches=None if vertex else lambda: _batches(engine),
+        batches=lambda: _batches(engine, asked if vertex else None),
     )
 
 
-def _batches(engine: GeminiEngine) -> BatchService:
+def _batches(engine: GeminiEngine, cloud: LMSettings | None) -> BatchService:
+    """The Developer API's, or Google Cloud's. Raises LMConfigError where that lacks a bucket."""
     from archehr.program.lm.batches.gemini import GeminiBatches
 
-    return GeminiBatches(engine.model, engine.client, engine.arguments)
+    its = (engine.model, engine.client, engine.arguments)
+    if cloud is None:
+        return GeminiBatches(*its)
+    from archehr.program.lm.batches.bucket import Bucket, check_place
+    from archehr.program.lm.batches.vertex import VertexBatches
+
+    url = check_place(cloud.batch_bucket, cloud.name)
+    return VertexBatches(*its, bucket=Bucket(os.environ["GOOGLE_CLOUD_PROJECT"], cloud.timeout), url=url)
 
 
 class GeminiEngine:

@@ -65,6 +65,11 @@ def told(exc: Exception, attempt: int, prompt: str, secrets: Sequence[str], endp
     return exc
 
 
+def in_a_line(error: Exception) -> str:
+    """An error without the advice that lm15 adds in lines of its own."""
+    return str(error).partition("\n\n")[0]
+
+
 def _as_lasting(exc: lm15.LM15Error) -> lm15.LM15Error:
     """The error under a class that DSPy does not try again and runs stop at, where it will not pass."""
     if not isinstance(exc, (lm15.RateLimitError, lm15.InvalidRequestError)):

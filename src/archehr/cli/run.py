@@ -112,6 +112,9 @@ def run(
     batch: Annotated[
         bool, typer.Option("--batch", help="through the LM provider's batch service: within a day, at half the price")
     ] = False,
+    batch_bucket: Annotated[
+        str | None, typer.Option(help="vertex_ai: gs://BUCKET/FOLDER for the files of --batch [$ARCHEHR_BATCH_BUCKET]")
+    ] = None,
     batch_status: Annotated[
         bool, typer.Option("--batch-status", help="show the run folder's batch jobs, and do no more")
     ] = False,
@@ -144,7 +147,7 @@ def run(
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")
     chosen_stages = parse_stages(stages)
-    lm = make(lm_options)
+    lm = make(lm_options, batch_bucket=batch_bucket)
     loaded = load(program, lm, preset, demos_from, no_abstain=no_abstain, settings=settings)
     folder = out or default_folder(
         asked.title,

@@ -64,14 +64,14 @@ class LMOptions:
             price_out=self.price_out,
         )
 
-    def make(self, name: str, beside: Any = None, budget: Any = None) -> Any:
-        """The dspy.LM called `name` with these options; `beside` is an LM whose ledger and budget it shares, `budget`
-        one that it shares with others. Raises DataError."""
+    def make(self, name: str, beside: Any = None, budget: Any = None, **more: Any) -> Any:
+        """The dspy.LM called `name` with these options and `more` settings; `beside` is an LM whose ledger and budget
+        it shares, `budget` one that it shares with others. Raises DataError."""
         from archehr.program.lm import LMSettings, make_lm
 
         known = {field.alias or key for key, field in LMSettings.model_fields.items()}
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name in known}
-        settings |= {"num_retries": self.retries, "local_only": self.local_only or None}
+        settings |= {"num_retries": self.retries, "local_only": self.local_only or None, **more}
         budget = budget or (beside.engine.budget if beside is not None else self.budget())
         return make_lm(name, ledger=beside.ledger if beside is not None else None, budget=budget, **settings)
 
@@ -114,10 +114,10 @@ def in_a_word(names: Mapping[str, str]) -> str:
     return "-".join(f"{stage}-{name}" if stage else name for stage, name in names.items())
 
 
-def make(lm_options: LMOptions) -> Any:
+def make(lm_options: LMOptions, **more: Any) -> Any:
     """The LM asked for, or the LMs by stage that share one ledger and budget, or None; what the user should know of
-    them goes to stderr."""
-    lms = make_all(lm_options, lm_options.names())
+    them goes to stderr. `more` are settings that only one command has a flag for."""
+    lms = make_all(lm_options, lm_options.names(), **more)
     _say_notes(*(lms.values() if isinstance(lms, dict) else [lms]))
     return lms
 
@@ -134,9 +134,9 @@ def _say_notes(*lms: Any) -> None:
         say(note)
 
 
-def make_all(lm_options: LMOptions, names: Mapping[str, str], budget: Any = None) -> Any:
+def make_all(lm_options: LMOptions, names: Mapping[str, str], budget: Any = None, **more: Any) -> Any:
     """The LM called so, or the LMs by stage that share one ledger and budget, or None."""
     lms: dict[str, Any] = {}
     for stage, name in names.items():
-        lms[stage] = lm_options.make(name, next(iter(lms.values()), None), budget)
+        lms[stage] = lm_options.make(name, next(iter(lms.values()), None), budget, **more)
     return lms[""] if lms.keys() == {""} else lms or None

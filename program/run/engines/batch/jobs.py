@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -18,10 +18,10 @@ from archehr.program.batch import Interrupted
 from archehr.program.lm._dspy import wrap_error
 from archehr.program.lm.batch_service import CANCELLED, SUCCEEDED, JobView, Raw
 from archehr.program.lm.ledger import Budget, BudgetExceeded, Need, Tokens
-from archehr.program.lm.wire.errors import LMGone, told
+from archehr.program.lm.wire.errors import LMGone, in_a_line, told
 from archehr.program.lm.wire.replies import REFUSED, tokens_of, usable
 from archehr.program.run.engines.batch.passes import BatchEngine, Lacking
-from archehr.program.run.engines.batch.store import BatchJob, Store
+from archehr.program.run.engines.batch.store import BatchJob, Store, in_words
 from archehr.program.stages.ask import UNUSABLE
 
 FIRST_WAIT, LONGEST_WAIT, SLOWER = 0.2, 60.0, 1.5  # seconds between two looks at a job
@@ -56,7 +56,11 @@ class Jobs:
     _unclaimed: Counter[str] = field(default_factory=Counter)
 
     def recover(self) -> None:
-        """Take up the jobs of earlier calls. One that was about to be created is looked for at the provider."""
+        """Take up the jobs of earlier calls. One that was about to be created is looked for at the provider, one that
+        was fetched is removed there."""
+        for job in self.store.jobs.values():
+            if job.ended is not None and job.name is not None and not job.cleared and job.lm in self.engines:
+                self._clear(job)
         for job in self.store.open_jobs():
             engine = self.engines.get(job.lm)
             if engine is None:
@@ -149,7 +153,7 @@ class Jobs:
             quoted = "\n".join(text for lacking in going for text in lacking.texts())
             self.store.created(job, self._steadily(engine, create, tries, quoted=quoted))
         except UNUSABLE:
-            self.store.end(job, "REFUSED")
+            self._never_created(job, "REFUSED")
             raise
         except LMGone as gone:
             others = [one for one in self.store.open_jobs() if one.name is not None]
@@ -160,7 +164,7 @@ class Jobs:
 
     def _take_back(self, job: BatchJob, going: list[Lacking]) -> None:
         """The provider has not taken a job: its requests are the first to go the next time."""
-        self.store.end(job, "REFUSED")
+        self._never_created(job, "REFUSED")
         for budget, need in self._held.pop(job.id):
             budget.release(need)
         queue = self._queues[job.lm]
@@ -174,7 +178,12 @@ class Jobs:
         if name is not None:
             self.store.created(job, name)
         else:
-            self.store.end(job, "NOT_CREATED")
+            self._never_created(job, "NOT_CREATED")
+
+    def _never_created(self, job: BatchJob, state: str) -> None:
+        with suppress(lm15.LM15Error):
+            self.engines[job.lm].service.forget(job.id)
+        self.store.end(job, state)
 
     def _look(self, job: BatchJob) -> JobView:
         engine = self.engines[job.lm]
@@ -199,13 +208,19 @@ class Jobs:
                 self.store.lost[places[place]] += 1
         self._settle(job, engine, raws)
         self.store.end(job, view.state)
-        with suppress(lm15.LM15Error):  # it goes by itself, some day
-            engine.service.clear(str(job.name))
+        self._clear(job)
         if missing := len(places) - len(raws):
             why = f" ({view.why})" if view.why else ""
             state = f" as {view.state}" if view.state != SUCCEEDED else ""
             self.tell(f"batch job {job.name} ended{state}{why}; {missing} of {len(places)} requests have no answer and "
                       "are asked again")  # fmt: skip
+
+    def _clear(self, job: BatchJob) -> None:
+        """Remove a job from the provider. Where that fails, the next call of the command tries again."""
+        with suppress(lm15.LM15Error):
+            with suppress(lm15.UnsupportedModelError, lm15.UnsupportedFeatureError):  # not there any more
+                self.engines[job.lm].service.clear(str(job.name))
+            self.store.cleared(job)
 
     def _settle(self, job: BatchJob, engine: BatchEngine, raws: Mapping[str, Raw]) -> None:
         for place, (budget, need) in zip(job.places(), self._held.pop(job.id, ()), strict=False):
@@ -241,9 +256,9 @@ class Jobs:
                 if not isinstance(fault, TRANSIENT):
                     raise _stopping(fault, engine) from error
                 if attempt == tries - 1:
-                    raise LMGone(f"the batch service: {fault}") from error
+                    raise LMGone(f"the batch service: {in_a_line(fault)}") from error
                 if attempt == 1:
-                    self.tell(f"the batch service: {fault}; trying again")
+                    self.tell(f"the batch service: {in_a_line(fault)}; trying again")
                 self._pause(min(2.0**attempt / 2, LONGEST_WAIT))
         raise AssertionError
 
@@ -280,13 +295,3 @@ def _used(engine: BatchEngine, raw: Raw) -> Tokens | None:
         return tokens_of(engine.service.reply(_ANY, raw), engine.backend.provider)
     except lm15.LM15Error:
         return Tokens()
-
-
-def in_words(running: Sequence[BatchJob]) -> str:
-    """ "2 batch jobs (batches/1, batches/2): score 40 requests" """
-    names = ", ".join(str(job.name) for job in running[:3]) + (", …" if len(running) > 3 else "")
-    stages: Counter[str] = Counter()
-    for job in running:
-        stages.update(job.stages)
-    jobs = "1 batch job" if len(running) == 1 else f"{len(running)} batch jobs"
-    return f"{jobs} ({names}) of {', '.join(f'{count} {stage}' for stage, count in stages.items())} requests"

@@ -20,9 +20,9 @@ import dspy
 from archehr.data.case import Case, DataError
 from archehr.program.batch import Interrupted, in_threads
 from archehr.program.lm.batch_service import BatchService
-from archehr.program.run.engines.batch.jobs import Jobs, in_words
+from archehr.program.run.engines.batch.jobs import Jobs
 from archehr.program.run.engines.batch.passes import Pass, PassLedger, Pending, over_store, passing
-from archehr.program.run.engines.batch.store import FOLDER, Store
+from archehr.program.run.engines.batch.store import FOLDER, Store, in_words
 from archehr.program.run.engines.engine import Work
 from archehr.program.run.job import Job
 from archehr.program.run.records import CaseRecord
@@ -72,8 +72,8 @@ def service_of(lm: dspy.BaseLM) -> BatchService:
     backend = getattr(getattr(lm, "engine", None), "backend", None)
     if backend is None or backend.batches is None:
         raise DataError(
-            f"--batch: {lm.model} has no batch service that archehr knows; use gemini/MODEL or openai/MODEL, or leave "
-            "--batch out"
+            f"--batch: {lm.model} has no batch service that archehr knows; use gemini/MODEL, vertex_ai/gemini-MODEL or "
+            "openai/MODEL, or leave --batch out"
         )
     service: BatchService = backend.batches()
     return service

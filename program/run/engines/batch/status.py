@@ -8,7 +8,7 @@ from pathlib import Path
 from dspy import lm15
 
 from archehr.data.case import DataError
-from archehr.program.lm.wire.errors import told
+from archehr.program.lm.wire.errors import in_a_line, told
 from archehr.program.run.engines.batch.loop import names_of, service_of
 from archehr.program.run.engines.batch.store import FOLDER, BatchJob, append_event, count_replies, read_jobs
 from archehr.program.run.job import Job
@@ -69,4 +69,4 @@ def _state(job: Job, batch_job: BatchJob, folder: Path, cancel: bool) -> str:
         return "unknown to the provider" + (", given up" if cancel else "")
     except lm15.LM15Error as error:
         fault = told(error, 0, "", engine._secrets, engine.backend.endpoint)
-        raise DataError(f"{batch_job.name or batch_job.id}: the batch service: {fault}") from None
+        raise DataError(f"{batch_job.name or batch_job.id}: the batch service: {in_a_line(fault)}") from None

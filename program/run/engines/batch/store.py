@@ -36,6 +36,7 @@ class BatchJob:
     name: str | None = None
     ended: str | None = None
     cancelled: bool = False
+    cleared: bool = False  # nothing of it is at the provider any more
 
     def places(self) -> dict[str, str]:
         """Provider's id of a request -> its key."""
@@ -97,6 +98,11 @@ class Store:
         job.ended = state
         append_event(self.folder, job.id, "ended", state=state)
 
+    def cleared(self, job: BatchJob) -> None:
+        """Nothing of it is at the provider any more."""
+        job.cleared = True
+        append_event(self.folder, job.id, "cleared")
+
     def keep(self, job: BatchJob, answers: Mapping[str, Raw]) -> None:
         """Put replies on disk, by the provider's ids of their requests; those that are there already are left so."""
         places = job.places()
@@ -155,6 +161,8 @@ def _apply(event: dict[str, Any], jobs: dict[str, BatchJob]) -> None:
         jobs[event["job"]].name = event["name"]
     elif event["event"] == "cancelled":
         jobs[event["job"]].cancelled = True
+    elif event["event"] == "cleared":
+        jobs[event["job"]].cleared = True
     else:
         jobs[event["job"]].ended = event["state"]
 
@@ -162,6 +170,16 @@ def _apply(event: dict[str, Any], jobs: dict[str, BatchJob]) -> None:
 def count_replies(folder: Path) -> Counter[str]:
     """How many replies of each job are on disk."""
     return Counter(_parsed(line, folder / REPLIES)["job"] for _, line in _whole_lines(folder / REPLIES))
+
+
+def in_words(running: Sequence[BatchJob]) -> str:
+    """ "2 batch jobs (batches/1, batches/2): score 40 requests" """
+    names = ", ".join(str(job.name) for job in running[:3]) + (", …" if len(running) > 3 else "")
+    stages: Counter[str] = Counter()
+    for job in running:
+        stages.update(job.stages)
+    jobs = "1 batch job" if len(running) == 1 else f"{len(running)} batch jobs"
+    return f"{jobs} ({names}) of {', '.join(f'{count} {stage}' for stage, count in stages.items())} requests"
 
 
 def discard(run_folder: Path) -> None:
