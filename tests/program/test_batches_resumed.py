@@ -175,7 +175,7 @@ def test_cancel_from_the_command_line(server: BatchServer, tmp_path: Path, comma
     [
         (["--lm", "knn", "--batch"], "knn has no batch service"),
         (["--lm", "vertex_ai/gemini-2.5-flash", "--batch"], "--batch-bucket gs://BUCKET/FOLDER"),
-        (["--lm", "vertex_ai/gemini-2.5-flash", "--batch", "--batch-bucket", "s3://b"], "--batch-bucket: it is gs://"),
+        (["--lm", "vertex_ai/gemini-2.5-flash", "--batch", "--batch-bucket", "s3://b"], "--batch-bucket s3://b: write gs://BUCKET"),
         (["--lm", "anthropic/claude-sonnet-4-5", "--batch"], "has no batch service"),
         (["--lm", "knn", "--lm", "score=gemini/gemini-2.5-flash", "--batch"], "knn has no batch service"),
         (["--batch"], "asks no LM"),

@@ -75,7 +75,7 @@ def check_place(url: str | None, name: str) -> str:
             f"{name}: batches of Google Cloud go through a storage bucket; --batch-bucket gs://BUCKET/FOLDER names it"
         )
     if not re.fullmatch(r"gs://[a-z0-9][\w.-]+(/[^/?#\s]+)*/?", url):
-        raise LMConfigError("--batch-bucket: it is gs://BUCKET or gs://BUCKET/FOLDER")
+        raise LMConfigError(f"--batch-bucket {url}: write gs://BUCKET or gs://BUCKET/FOLDER")
     try:
         import google.cloud.storage  # noqa: F401
     except ImportError:
