@@ -46,7 +46,7 @@ class AgreedScore(SentenceScore):
     """
 
     confidence: float = Field(ge=0, le=1)
-    votes: dict[str, list[int]] = {}
+    votes: dict[str, list[int]] = Field(default_factory=dict)
 
 
 class Link(BaseModel):

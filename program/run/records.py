@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from archehr.data.case import Case
 from archehr.data.case_file import ids_of
@@ -34,10 +34,10 @@ class CaseRecord(BaseModel):
     links: list[Link] | None = None
     verdicts: list[Verdict] | None = None
     given_links: list[Link] | None = None
-    added: dict[str, dict[str, Any]] = {}
-    notices: list[dict[str, str]] = []
-    unreached: list[str] = []
-    usage: dict[str, Any] = {}
+    added: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    notices: list[dict[str, str]] = Field(default_factory=list)
+    unreached: list[str] = Field(default_factory=list)
+    usage: dict[str, Any] = Field(default_factory=dict)
     seconds: float = 0.0
 
     @classmethod

@@ -36,6 +36,7 @@ def view_of(number: int, case: Case, record: CaseRecord, scores: CaseScores, rea
         "own": _cited(own, record.links, anchors, {}, f"c{number}-a"),
         "given": _cited(given, record.given_links, anchors, key, f"c{number}-g"),
     }
+    cited_by = _cited_by(answers)
     looks = looks_of(record, scores.is_lowest(case.id))
     return {
         "number": number,
@@ -59,7 +60,7 @@ def view_of(number: int, case: Case, record: CaseRecord, scores: CaseScores, rea
                 "agreed": agreed if isinstance(agreed := found.get(s.id), AgreedScore) else None,
                 "evidence": s.id in (record.evidence or ()),
                 "label": labels[s.id].value if s.id in labels else None,
-                "cited_by": _cited_by(s.id, answers),
+                "cited_by": cited_by.get(s.id, ()),
                 "reasons": reasons.get(s.id, ()),
             }
             for s in case.sentences
@@ -96,14 +97,15 @@ def _cited(
     ]
 
 
-def _cited_by(note_id: str, answers: Mapping[str, Sequence[Shown]]) -> list[tuple[str, str]]:
-    """(what to call it, anchor) of the answer sentences that cite a note sentence: the ways back."""
-    return [
-        (f"answer {s['id']}" if name == "own" else f"clinician's {s['id']}", s["anchor"])
-        for name, sentences in answers.items()
-        for s in sentences
-        if any(i == note_id for i, _ in s["cited"])
-    ]
+def _cited_by(answers: Mapping[str, Sequence[Shown]]) -> dict[str, list[tuple[str, str]]]:
+    """Note sentence id -> (what to call it, anchor) of each answer sentence that cites it: the ways back."""
+    ways: dict[str, list[tuple[str, str]]] = {}
+    for name, sentences in answers.items():
+        for s in sentences:
+            called = f"answer {s['id']}" if name == "own" else f"clinician's {s['id']}"
+            for note_id in dict.fromkeys(i for i, _ in s["cited"]):
+                ways.setdefault(note_id, []).append((called, s["anchor"]))
+    return ways
 
 
 def why_scored(
