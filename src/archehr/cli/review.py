@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from archehr.data.case import DataError
+from archehr.terminal.ctrl_c import ended_by_ctrl_c
 from archehr.terminal.options import CasesOpt, JsonOpt, KeyOpt, say
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from archehr.review.subject import Subject
 
 
+@ended_by_ctrl_c()  # what the page called saved is on disk whenever it comes
 def review(
     subject: Annotated[Path, typer.Argument(metavar="RUN_FOLDER", help="a run folder, or DATA without a run")],
     *,

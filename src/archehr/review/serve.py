@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import signal
 import socket
 import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -45,16 +46,28 @@ def serve(
         access_log=False,
         lifespan="off",
         ws="none",
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=1,
         server_header=False,
     )
+    config.load()  # half of what it takes to start, in which nobody who has the address should wait
+    server = uvicorn.Server(config)
     address = f"http://{LOOPBACK}:{port}/{token}/"
-    with listening, contextlib.suppress(KeyboardInterrupt):
+    with listening, _stopped_by_ctrl_c(server):
         tell(address)
         if browser:
             webbrowser.open(address)
-        asyncio.run(_run(uvicorn.Server(config), listening, clock))
+        asyncio.run(_run(server, listening, clock))
     return not clock.ran_out
+
+
+@contextmanager
+def _stopped_by_ctrl_c(server: uvicorn.Server) -> Iterator[None]:
+    """From before the address is told: uvicorn listens for Ctrl-C only once it runs, and asyncio loses one before."""
+    before = signal.signal(signal.SIGINT, server.handle_exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 async def _run(server: uvicorn.Server, listening: socket.socket, clock: _Clock) -> None:
