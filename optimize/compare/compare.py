@@ -24,14 +24,18 @@ BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
 
 @dataclass(frozen=True)
 class Took:
-    """What it took: attempts, replies from the cache, tokens, US dollars (None: unknown) and notices by kind, summed
-    over the compared cases; wall seconds of the whole run."""
+    """What the program takes by itself: calls, tokens, US dollars (None: unknown) and notices by kind, summed over the
+    compared cases; wall seconds of the whole run. Of the calls, `cache_hits` were not sent but answered from the cache,
+    where another run may have left the reply: they count as what they took when they were made (`untold`: of so many
+    that is not known), and `spent` is the cost without them."""
 
     calls: int
     cache_hits: int
     tokens_in: int
     tokens_out: int
     cost: float | None
+    spent: float | None
+    untold: int
     seconds: float
     notices: Mapping[str, int]
 
@@ -173,7 +177,7 @@ def _baseline_of(run: ProgramRun, runs: Sequence[ProgramRun], baseline: str | No
         return by_label[0]
     programs = list(dict.fromkeys(r.program for r in runs))
     if baseline is not None and baseline not in programs:
-        labels = ", ".join(dict.fromkeys([*(r.label for r in runs), *programs]))
+        labels = "; ".join(dict.fromkeys([*(r.label for r in runs), *programs]))
         raise DataError(f"--baseline {baseline}: it is none of what is compared; give one of {labels}")
     if len(programs) == 1:
         return runs[0]
@@ -187,16 +191,29 @@ def _took(run: ProgramRun, cases: Sequence[Case]) -> Took:
     def total(name: str) -> int:
         return sum(int(r.usage.get(name) or 0) for r in records)
 
-    costs = [r.usage.get("cost", 0.0) for r in records]
+    hits = [r.usage for r in records if r.usage.get("cache_hits")]
+    spent = _sum_known(r.usage.get("cost", 0.0) for r in records)
+    saved = _sum_known(used.get("hit_cost") for used in hits)
     return Took(
-        total("calls"),
+        total("calls") + total("cache_hits"),
         total("cache_hits"),
-        total("tokens_in"),
-        total("tokens_out"),
-        None if None in costs else float(sum(costs)),
+        total("tokens_in") + total("hit_tokens_in"),
+        total("tokens_out") + total("hit_tokens_out"),
+        _sum_known([spent, saved]),
+        spent,
+        sum(int(used["cache_hits"]) for used in hits if not used.get("hit_tokens_in")),
         sum(session.seconds for session in run.manifest.sessions),
         dict(Counter(n["kind"] for r in records for n in r.notices).most_common()),
     )
+
+
+def _sum_known(costs: Iterable[float | None]) -> float | None:
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def _flags(run: ProgramRun, cases: Sequence[Case], overlap: Mapping[str, Sequence[str]], excluding: bool) -> list[str]:
@@ -231,9 +248,7 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
                 f"ST{subtask} leaves out case {', '.join(partly)}, whose answer sentences are labelled in part"
             )
     notes += _missing(rows)
-    hits = [f"{row.label} {row.took.cache_hits}" for row in rows if row.took.cache_hits]
-    if hits:
-        notes.append(f"replies from the cache are in no call, token or cost: {', '.join(hits)}")
+    notes += _from_cache(rows)
     if any(len(row.run.records) > len(cases) for row in rows):
         notes.append("seconds are of whole runs, which answered more cases than are compared")
     judged = sum(row.difference(n) is not None for row in rows for n in SUBTASKS)
@@ -242,6 +257,20 @@ def _notes(rows: Sequence[Row], cases: Sequence[Case], excluded: Mapping[str, Se
             f"{judged} differences are judged, each by its own 95 % interval, without correction for their number"
         )
     return notes
+
+
+def _from_cache(rows: Sequence[Row]) -> list[str]:
+    """What the runs really sent, where the cache answered some calls."""
+    found = []
+    for row in rows:
+        if (took := row.took).cache_hits:
+            spent = "" if took.spent is None else f", ${took.spent:.4f}"
+            untold = f", the tokens of {took.untold:,} replies are not known" if took.untold else ""
+            found.append(f"{row.label}: {took.calls - took.cache_hits:,} of {took.calls:,} calls{spent}{untold}")
+    if not found:
+        return []
+    said = "replies from the cache count as when they were made, in all but the seconds; really sent were "
+    return [said + "; ".join(found)]
 
 
 def _missing(rows: Sequence[Row]) -> list[str]:

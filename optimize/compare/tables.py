@@ -12,6 +12,8 @@ from archehr.optimize.compare.compare import Comparison, Row
 if TYPE_CHECKING:
     import pandas as pd
 
+TOOK = ("calls", "cache_hits", "tokens_in", "tokens_out", "cost", "spent")
+
 
 def frame(comparison: Comparison) -> pd.DataFrame:
     """A row per program and LM, unrounded: scores and differences (0-100) with 95 % intervals, verdicts, precision
@@ -154,7 +156,7 @@ def _record(row: Row, comparison: Comparison) -> dict[str, Any]:
     for subtask in SUBTASKS:
         record |= {f"st{subtask}_{name}": value for name, value in _numbers(row, subtask)}
     took = row.took
-    record |= {name: getattr(took, name) for name in ("calls", "cache_hits", "tokens_in", "tokens_out", "cost")}
+    record |= {name: getattr(took, name) for name in TOOK}
     return record | {"seconds": took.seconds, "notices": sum(took.notices.values())}
 
 

@@ -1,17 +1,21 @@
-"""DSPy's reply cache: one for each user, in a folder that only they can read."""
+"""DSPy's reply cache: one for each user, in a folder that only they can read; beside a reply, what it took."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from archehr.data.case import DataError
+from archehr.program.lm.ledger import Tokens
 
 SIZE_LIMIT = 2**30  # bytes; what was not read for longest goes first
-IN_MEMORY = 1_000  # replies; all are on disk
+IN_MEMORY = 2_000  # entries, two a reply; all are on disk
 MODELS = "models.json"  # which model versions replied: optimize keeps them here, for cached replies name none
+_TOKENS = {"archehr": "tokens"}  # beside what was asked: the key under which its tokens stand
 _decided = False  # whether replies have a place of our choosing yet
 
 
@@ -23,6 +27,22 @@ def keep_replies_in_memory() -> None:
     if not _decided:
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
         _decided = True
+
+
+def keep_tokens(asked: dict[str, Any], took: Tokens | None) -> None:
+    """Keep what the reply to a call took: DSPy keeps it too, but tells nobody who gets the reply from the cache."""
+    import dspy
+
+    if took is not None:
+        dspy.cache.put(asked | _TOKENS, astuple(took))
+
+
+def kept_tokens(asked: dict[str, Any]) -> Tokens | None:
+    """What the cached reply to a call took when it was made; None where that is not known."""
+    import dspy
+
+    took = dspy.cache.get(asked | _TOKENS)
+    return None if took is None else Tokens(*took)
 
 
 def cache_folder() -> Path:

@@ -72,7 +72,8 @@ class Price:
 @dataclass(slots=True)
 class Count:
     """Sums over attempts. `failed` counts attempts that gave no usable reply, `unmetered` replies whose server
-    reported no usage; `cost` is None once one attempt's cost is unknown."""
+    reported no usage; a cost is None once one is unknown. `cache_hits` are replies from DSPy's cache, no attempts, and
+    `hit_…` what they took when they were made."""
 
     calls: int = 0
     retries: int = 0
@@ -84,17 +85,18 @@ class Count:
     tokens_thinking: int = 0
     tokens_cached: int = 0
     cost: float | None = 0.0
+    hit_tokens_in: int = 0
+    hit_tokens_out: int = 0
+    hit_cost: float | None = 0.0
 
     def add(self, other: Count) -> None:
         for name in self.__slots__:
-            if name != "cost":
-                setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+            ours, more = getattr(self, name), getattr(other, name)
+            setattr(self, name, None if ours is None or more is None else ours + more)
 
 
 class Ledger:
-    """Every attempt of every LM that shares it, thread-safe. A reply from DSPy's cache is a `cache_hits`, not a
-    call."""
+    """Every attempt of every LM that shares it, thread-safe."""
 
     def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self._tell = tell
@@ -110,8 +112,7 @@ class Ledger:
         return self  # a program that carries its LM is copied with it, and is counted with it
 
     def add(self, entry: Count, *, lm: str, version: str | None = None) -> None:
-        """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model that the reply
-        names."""
+        """Book `entry` where the caller is (see `at`) and on the LM asked; `version` is the model in the reply."""
         case, stage = where.get()
         *_, nearest = ledgers = self._and_apart()
         for ledger in ledgers:

@@ -12,7 +12,7 @@ import dspy
 from archehr.program.lm._dspy import BaseCallback
 from archehr.program.lm.backend import Backend
 from archehr.program.lm.cache import keep_replies_in_memory
-from archehr.program.lm.ledger import Budget, Count, Ledger, Price
+from archehr.program.lm.ledger import Budget, Ledger, Price
 from archehr.program.lm.metered import AsyncEngine, MeteredEngine
 from archehr.program.lm.policy import LMConfigError, keys_in_reach, without_userinfo
 from archehr.program.lm.registry import find_backend
@@ -84,7 +84,7 @@ def metered_lm(
             name,
             engine=engine,
             async_engine=AsyncEngine(engine),
-            callbacks=[_CountCacheHits(name, engine)],
+            callbacks=[_CallsTold(name, engine)],
             metadata=where_it_runs,
             **settings,
         )
@@ -95,18 +95,20 @@ def metered_lm(
     return lm
 
 
-class _CountCacheHits(BaseCallback):
-    """Books a call that came back without reaching the engine: DSPy's cache answered it."""
+class _CallsTold(BaseCallback):
+    """Tells the engine where a call begins and ends: one that comes back without reaching it was answered by DSPy's
+    cache."""
 
     def __init__(self, name: str, engine: MeteredEngine) -> None:
         self.name, self.engine = name, engine
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.engine.call_begins()
+        asked = {"model": instance.model, "settings": instance.kwargs, **inputs}
+        self.engine.call_begins(asked if inputs["kwargs"].get("cache", instance.cache) else None)
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: Exception | None = None) -> None:
-        if exception is None and not self.engine.call_was_sent():
-            self.engine.ledger.add(Count(cache_hits=1), lm=self.name)
+        if exception is None:
+            self.engine.call_was_answered(self.name)
 
 
 def _taken(asked: LMSettings, backend: Backend) -> tuple[dict[str, Any], list[str]]:

@@ -12,6 +12,7 @@ from typing import Any
 from dspy import lm15
 
 from archehr.program.lm.backend import FREE, Backend, prompt_text
+from archehr.program.lm.cache import keep_tokens, kept_tokens
 from archehr.program.lm.ledger import Budget, BudgetExceeded, Count, Ledger, Need, Tokens
 from archehr.program.lm.policy import keys_in_reach
 from archehr.program.lm.registry import find_backend
@@ -26,10 +27,13 @@ UNLIMITED_REPLY = 2048  # tokens set aside for a reply without max_tokens, until
 
 @dataclass
 class _Call:
-    """One call of an LM: DSPy asks for it again with the same request, and not at all where its cache answers."""
+    """One call of an LM: DSPy asks for it again with the same request, and not at all where its cache answers. `asked`
+    is what DSPy was asked with, None where it caches nothing; `took` what the reply took."""
 
+    asked: dict[str, Any] | None = None
     request: lm15.Request | None = None
     attempts: int = 0
+    took: Tokens | None = None
 
 
 # Held by an object that attempts change, since those of an async call are made on a thread with a copy of the context.
@@ -136,19 +140,30 @@ class MeteredEngine:
             self._book(need, attempt, tokens, failed=True, lm=sent.model)
             raise
         self._book(need, attempt, tokens, failed=False, lm=sent.model, version=response.model)
+        if (call := _call.get()) is not None:
+            call.took = tokens
         return response
 
     def _tell(self, line: str) -> None:
         self.ledger.note(line)
 
-    def call_begins(self) -> None:
+    def call_begins(self, asked: dict[str, Any] | None) -> None:
         """The next request in this context is the first attempt of a call."""
-        _call.set(_Call())
+        _call.set(_Call(asked))
 
-    def call_was_sent(self) -> bool:
-        """Whether the call that began in this context came past DSPy's cache."""
+    def call_was_answered(self, lm: str) -> None:
+        """Keep what the reply to the call that began in this context took; where DSPy's cache gave it, book that."""
         call = _call.get()
-        return call is not None and call.request is not None
+        if call is None or call.asked is None:
+            return
+        if call.request is not None:
+            keep_tokens(call.asked, call.took)
+            return
+        took = kept_tokens(call.asked)
+        used = took or Tokens()
+        self.ledger.add(
+            Count(cache_hits=1, hit_tokens_in=used.input, hit_tokens_out=used.output, hit_cost=self._cost(took)), lm=lm
+        )
 
     def _attempt_number(self, request: lm15.Request) -> int:
         call = _call.get() or _Call()
@@ -167,9 +182,7 @@ class MeteredEngine:
     def _book(
         self, need: Need, attempt: int, tokens: Tokens | None, *, failed: bool, lm: str, version: str | None = None
     ) -> None:
-        used = tokens or Tokens()
-        price = self.backend.price
-        cost = price.cost(used) if price and (tokens or price == FREE) else None
+        used, cost = tokens or Tokens(), self._cost(tokens)
         if failed and used == Tokens():
             cost = 0.0  # a refused or lost attempt: nothing is known to be billed
         self._longest_reply = max(self._longest_reply, used.output)
@@ -192,6 +205,11 @@ class MeteredEngine:
             # Without reported usage the estimate is what the limits go by.
             unknown = tokens is None
             self.budget.settle(need, need.tokens if unknown else used.total, need.cost if unknown else cost or 0.0)
+
+    def _cost(self, tokens: Tokens | None) -> float | None:
+        """US dollars, None where the tokens or their price are not known."""
+        price = self.backend.price
+        return price.cost(tokens or Tokens()) if price and (tokens or price == FREE) else None
 
 
 class AsyncEngine:

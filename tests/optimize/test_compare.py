@@ -127,7 +127,7 @@ def test_every_baseline_is_a_row_or_a_program_with_the_same_lm() -> None:
     assert compare(TEST, runs, baseline="q").row("p, y").against == "q, y"
     assert compare(TEST, runs, baseline="p, x").row("p, y").against == "p, x"
     assert compare(TEST, runs[:2]).row("p, y").against == "p, x"
-    with pytest.raises(DataError, match=r"--baseline r: .*give one of p, x, p, y"):
+    with pytest.raises(DataError, match=r"--baseline r: .*give one of p, x; p, y"):
         compare(TEST, runs, baseline="r")
 
 
@@ -206,7 +206,7 @@ def test_settings_that_differ_and_failures_are_shown(tmp_path: Path, capsys: pyt
     compared = compare(TEST, [run_of("a"), failing])
     assert compared.setup == {"settings.cut": ["5", "4"]}
     shown = outputs(compared, tmp_path, capsys)
-    assert "cut: a 5, b 4" in shown["terminal"] and "| settings.cut | 5 | 4 |" in shown["markdown"]
+    assert "not the same in all a b cut 5 4" in shown["terminal"] and "| settings.cut | 5 | 4 |" in shown["markdown"]
     for name, text in shown.items():
         assert "LM FAILED on 1 of 20 cases" in text, name
 
@@ -220,6 +220,15 @@ def test_what_it_took_is_counted_over_the_compared_cases() -> None:
     unpriced = run_of("a")
     unpriced.records["101"].usage["cost"] = None
     assert compare(TEST[:4], [unpriced]).rows[0].took.cost is None
+
+
+def test_replies_of_the_cache_whose_tokens_nobody_kept_are_told() -> None:
+    earlier = run_of("a")  # of a version that kept none
+    earlier.records["101"].usage["cache_hits"] = 2
+    compared = compare(TEST[:4], [earlier])
+    took = compared.rows[0].took
+    assert (took.calls, took.cost, took.spent) == (22, None, pytest.approx(0.04))
+    assert any("a: 20 of 22 calls, $0.0400, the tokens of 2 replies are not known" in note for note in compared.notes)
 
 
 def test_missing_components_are_said_and_the_mean_is_of_what_there_is() -> None:

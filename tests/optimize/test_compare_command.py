@@ -156,11 +156,38 @@ def test_one_view_is_set_beside_several_with_calls_and_tokens(command: Command, 
     assert [r["row"] for r in (one, both)] == ["zero_shot, score", "zero_shot, score+answer_first"]
     assert extractive["row"] == "extractive-dev" and extractive["calls"] == 0
     assert both["st2_verdict"] == "better" and both["st2_value"] == 100 > one["st2_value"]
-    assert one["calls"] + both["calls"] == sent
-    assert both["calls"] + both["cache_hits"] - one["calls"] >= 8  # a call a case more
+    assert one["calls"] + both["calls"] - both["cache_hits"] == sent
+    assert both["calls"] - one["calls"] >= 8  # a call a case more
     assert both["tokens_in"] == 100 * both["calls"] and both["tokens_out"] == 20 * both["calls"]
     shown = " ".join(command(*call).out.split())
     assert "calls tokens in tokens out" in shown and "answer_first (cut 5); agreement 0.5" in shown
+
+
+def test_a_program_costs_what_it_costs_by_itself(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mixture that runs after one of its views has half its replies from the cache."""
+    costs = ("calls", "tokens_in", "tokens_out", "cost")
+
+    def rows(out: str, *views: str) -> tuple[list[dict[str, Any]], str]:
+        monkeypatch.setenv("ARCHEHR_CACHE", f"cache-{out}")
+        lm = ("--lm", "openai/m", "--api-base", server.openai, "--price-in", 1, "--price-out", 10, "--workers", 1)
+        asked = [part for each in views for part in ("--views", each)]
+        call = ("compare", "sample/test", "zero_shot", *lm, *asked, "--cases", "101-103", "--out", out)
+        ran = command(*call, "--json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)["rows"], " ".join(command(*call).out.split())
+
+    with StubServer() as server:
+        (mixture,), told = rows("alone", "score,answer_first")
+        assert mixture["cache_hits"] == 0 and mixture["spent"] == mixture["cost"] and "really sent" not in told
+        sent = len(server.received)
+        (one, both), told = rows("together", "score", "score,answer_first")
+        assert {name: both[name] for name in costs} == pytest.approx({name: mixture[name] for name in costs})
+        assert (
+            both["cache_hits"] > 0 and one["calls"] + both["calls"] - both["cache_hits"] == len(server.received) - sent
+        )
+        left = both["calls"] - both["cache_hits"]
+        assert both["spent"] == pytest.approx(left * (100 * 1 + 20 * 10) / 1e6)
+        assert f"zero_shot, score+answer_first: {left} of {both['calls']} calls, ${both['spent']:.4f}" in told
 
 
 @pytest.mark.parametrize(

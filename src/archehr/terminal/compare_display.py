@@ -42,9 +42,12 @@ def print_comparison(comparison: Comparison) -> None:
         took.add_row(escape(row.label), *took_cells(row))
     console.print(took)
     console.print()
-    for name, values in comparison.setup.items():
-        text = ", ".join(f"{row.label} {value}" for row, value in zip(comparison.rows, values, strict=True))
-        console.print(escape(f"{name.removeprefix('settings.')}: {text}"))
+    if comparison.setup:
+        setup = Table("not the same in all", *(escape(row.label) for row in comparison.rows), box=None, pad_edge=False)
+        for name, values in comparison.setup.items():
+            setup.add_row(escape(name.removeprefix("settings.")), *map(escape, values))
+        console.print(setup)
+        console.print()
     for note in comparison.notes:
         console.print(escape(note), style="bold" if note in comparison.warnings else None)
 
