@@ -96,7 +96,7 @@ class CaseFile(Sequence[Case]):
         lines, ids, places, digest = LineFile(), list[str](), array("Q"), DataHash()
         for case in cases:
             ids.append(case.id)
-            places.append(lines.append(_adapter(Case).dump_json(case)))
+            places.append(lines.append(adapter(Case).dump_json(case)))
             digest.add(case)
         return cls(lines, ids, places, digest.hexdigest())
 
@@ -119,7 +119,7 @@ class CaseFile(Sequence[Case]):
     def __getitem__(self, at: int | slice) -> Case | CaseFile:
         if isinstance(at, slice):
             return self._some(range(len(self))[at])
-        return _adapter(Case).validate_json(self._lines.at(self._places[at]))
+        return adapter(Case).validate_json(self._lines.at(self._places[at]))
 
     def __repr__(self) -> str:
         return f"CaseFile({len(self)} cases)"
@@ -130,10 +130,10 @@ class GoldFile(Mapping[str, Gold]):
 
     def __init__(self, golds: Iterable[tuple[str, Gold]]) -> None:
         self._lines = LineFile()
-        self._places = {case_id: self._lines.append(_adapter(Gold).dump_json(gold)) for case_id, gold in golds}
+        self._places = {case_id: self._lines.append(adapter(Gold).dump_json(gold)) for case_id, gold in golds}
 
     def __getitem__(self, case_id: str) -> Gold:
-        return _adapter(Gold).validate_json(self._lines.at(self._places[case_id]))
+        return adapter(Gold).validate_json(self._lines.at(self._places[case_id]))
 
     def __contains__(self, case_id: object) -> bool:
         return case_id in self._places
@@ -146,7 +146,8 @@ class GoldFile(Mapping[str, Gold]):
 
 
 @cache
-def _adapter(kind: type[Kind]) -> TypeAdapter[Kind]:
+def adapter(kind: type[Kind]) -> TypeAdapter[Kind]:
+    """What writes and reads a kind as JSON, made once: it takes a while."""
     from pydantic import TypeAdapter  # which few cases do without
 
     return TypeAdapter(kind)

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from archehr.data.case import Case, DataError, shown_ids
 from archehr.data.case_file import FEW, hold_cases, ids_of
-from archehr.data.dataset import read_dataset, select_cases
+from archehr.data.dataset import Dataset, read_dataset, select_cases
 from archehr.data.files import read_json, read_xml
 from archehr.data.key import read_key
 from archehr.data.readers.shared_task import find_key, find_xml
@@ -24,6 +24,9 @@ from archehr.metrics.leaderboard import CaseBoards, CaseTable
 from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
 from archehr.metrics.tables import Scored, Scorer
+
+
+_NOTHING = "nothing to score against; pass --data DATA or --key KEY"
 
 
 class MissingReference(DataError):
@@ -164,7 +167,7 @@ def score_file(
     submission: str | Path,
     subtask: int,
     *,
-    data: str | Path | None = None,
+    data: str | Path | Dataset | None = None,
     key: str | Path | None = None,
     cases: str | None = None,
     as_official: bool = False,
@@ -173,12 +176,11 @@ def score_file(
 ) -> ScoreResult:
     """The whole of `archehr score`: reads the files, keeps the cases of a list such as "1,4-9", scores.
 
-    A key alone is enough for subtasks 2 and 4, and for all of 3 but SARI. Raises DataError: one line.
+    `data` is DATA, or what `read_references` read for several submissions. A key alone is enough for subtasks 2 and 4,
+    and for all of 3 but SARI. Raises DataError: one line.
     """
     if subtask not in SUBTASKS:
         raise DataError(f"subtask {subtask}: there are subtasks 1, 2, 3 and 4")
-    if data is None and key is None:
-        raise DataError("nothing to score against; pass --data DATA or --key KEY")
     entries = read_submission(submission)
     notes: list[str] = []
     if (fault := loader_fault(submission)) is not None:
@@ -186,6 +188,9 @@ def score_file(
             raise DataError(f"{submission}: {fault}")
         notes.append(f"{submission}: {fault}")
     if as_official:
+        assert not isinstance(data, Dataset)  # the official scripts read the files in their own way
+        if data is None and key is None:
+            raise DataError(_NOTHING)
         wanted = official_case_ids(cases.replace(",", " ").split() if cases else None, subtask)
         raw_key, xml = _raw_key(subtask, data, key)
         with _naming(submission):
@@ -193,12 +198,27 @@ def score_file(
                 subtask, entries, key=raw_key, xml=xml, wanted=wanted, resources=resources, notes=notes
             )
         return _result(subtask, scored, notes)
-    chosen = select_cases(_known_cases(data, key, notes, options), cases)
+    known = data if isinstance(data, Dataset) else read_references(data, key, options)
+    chosen = select_cases(known.cases, cases)
     with _naming(submission):
         result = score_submission(
             entries, chosen, subtask, wanted=set(ids_of(chosen)) if cases else None, resources=resources
         )
-    return replace(result, notes=notes + result.notes)
+    return replace(result, notes=[*notes, *known.notes, *result.notes])
+
+
+def read_references(
+    data: str | Path | None, key: str | Path | None = None, options: ReadOptions | None = None
+) -> Dataset:
+    """What submissions are scored on: DATA with its key, or a key alone, whose cases are their gold. Raises
+    DataError."""
+    if data is not None:
+        return read_dataset(data, key, options)
+    if key is None:
+        raise DataError(_NOTHING)
+    notes: list[str] = []
+    golds = read_key(key, notes=notes).items()
+    return Dataset(hold_cases(Case(case_id, gold=gold) for case_id, gold in golds), notes=tuple(notes))
 
 
 def score_run(
@@ -225,17 +245,6 @@ def _result(subtask: int, scored: Scored, notes: list[str]) -> ScoreResult:
     # Only the official mode gets here with no case, and NaN has no interval.
     intervals = bootstrap(scored.table) if scored.table.case_ids and scored.table.columns else {}
     return ScoreResult(subtask, scored.table, intervals, scored.missing, scored.unscorable, notes)
-
-
-def _known_cases(
-    data: str | Path | None, key: str | Path | None, notes: list[str], options: ReadOptions | None
-) -> Sequence[Case]:
-    if data is not None:
-        dataset = read_dataset(data, key, options)
-        notes.extend(dataset.notes)
-        return dataset.cases
-    assert key is not None
-    return hold_cases(Case(case_id, gold=gold) for case_id, gold in read_key(key, notes=notes).items())
 
 
 def _raw_key(subtask: int, data: str | Path | None, key: str | Path | None) -> tuple[Any, Element | None]:

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from archehr.data.files import shipped_sample
+from archehr.metrics import score
 from tests.stub_server import StubServer
 
 
@@ -23,6 +27,23 @@ def test_score_takes_a_run_folder_and_scores_what_it_was_run_on(command: Callabl
     one = command("score", "r", "--subtask", "2", "--cases", "101", "--data", "sample/test")
     assert one.code == 0 and one.out.endswith("\n1 cases\n")
     assert command("score", "r/submission_subtask_2.json", "--data", "sample/test", "--cases", "101-103").code == 0
+
+
+def test_score_reads_the_data_of_a_run_once(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command("run", "sample/dev", "--cases", "1-3", "--out", "r").code == 0
+    read: list[Any] = []
+
+    def reading(name: str) -> Callable[..., Any]:
+        real = getattr(score, name)
+        return lambda source, *given, **named: read.append(source) or real(source, *given, **named)
+
+    for name in ("read_dataset", "read_key"):
+        monkeypatch.setattr(score, name, reading(name))
+    scored = command("score", "r")
+    assert scored.code == 0 and read == ["sample/dev"]
+    assert scored.err.count("citations stored as strings or numbers were read as lists of ids") == 1
+    key = shipped_sample("dev") / "archehr-qa_key.json"
+    assert command("score", "r", "--key", key).code == 0 and read == ["sample/dev", key]
 
 
 def test_score_says_what_the_data_cannot_score(command: Callable[..., Any], tmp_path: Path) -> None:

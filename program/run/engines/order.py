@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import dspy
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from archehr.data.case import Case, DataError
+from archehr.data.case_file import adapter
 from archehr.program.extractive.fitted.file import FittedFile
 from archehr.program.extractive_program import extractive_program
 from archehr.program.lm import Budget, make_lm
@@ -21,8 +22,6 @@ from archehr.program.settings import PipelineSettings
 from archehr.program.stage_lms import lm_identity, stage_lms, with_lms
 from archehr.program.stages.registry import held
 from archehr.program.types import StageName
-
-_CASE = TypeAdapter(Case)
 
 
 class OrderedLM(BaseModel):
@@ -97,12 +96,12 @@ class Order(BaseModel):
 
 def case_as_json(case: Case) -> str:
     """One line for `case_from_json`, without the gold: no program may see it."""
-    return _CASE.dump_json(replace(case, gold=None)).decode()
+    return adapter(Case).dump_json(replace(case, gold=None)).decode()
 
 
 def case_from_json(line: str) -> Case:
     """The case of a line."""
-    return _CASE.validate_json(line)
+    return adapter(Case).validate_json(line)
 
 
 def keys_of(job: Job) -> dict[str, str]:

@@ -51,7 +51,7 @@ def score(
 ) -> None:
     """The official scores of a submission, with 95 % intervals over cases."""
     from archehr.metrics.components import Resources
-    from archehr.metrics.score import MissingReference, score_file
+    from archehr.metrics.score import MissingReference, read_references, score_file
     from archehr.terminal.display import print_scores
 
     keep_offline(local_only)
@@ -59,18 +59,21 @@ def score(
     files = submission_files(submission, subtask)
     if submission.is_dir():
         data, cases = _of_run(submission, data, key, cases)
+    options = data_options.read_options()
+    several = len(files) > 1 and not as_official
+    references = read_references(data, key, options) if several else data
     results = {}
     for number, path in files.items():
         try:
             results[number] = score_file(
                 path,
                 number,
-                data=data,
+                data=references,
                 key=key,
                 cases=cases,
                 as_official=as_official,
                 resources=resources,
-                options=data_options.read_options(),
+                options=options,
             )
         except MissingReference as error:
             if len(files) == 1:
@@ -78,9 +81,8 @@ def score(
             say(f"subtask {number}: not scored, {error}")
     if not results:
         raise DataError(f"{data or key}: holds no reference for any subtask; pass its --key")
-    for result in results.values():
-        for note in result.notes:
-            say(note)
+    for note in dict.fromkeys(note for result in results.values() for note in result.notes):
+        say(note)
     print_scores(results, as_json=json)
 
 
