@@ -29,7 +29,8 @@ class Ran(NamedTuple):
 def _own_process_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No LM, key or cache of the developer's; the umask, DSPy's cache and what is known of servers as they were."""
     for name in ("ARCHEHR_LM", "ARCHEHR_CACHE", "ARCHEHR_LOCAL_ONLY"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that it is put back where a test sets it by a call of the command
+        monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     umask = os.umask(0o022)
     os.umask(umask)

@@ -138,6 +138,31 @@ class TestRefused:
         with pytest.raises(DataError, match="--record"):
             RayEngine().check(job(lm=archehr.make_lm("knn", record=tmp_path / "r.jsonl")))
 
+    @pytest.mark.parametrize("lm", [[], ["--lm", "knn"]], ids=["no LM", "knn"])
+    def test_local_only_keeps_the_notes_off_other_machines(
+        self, lm: list[str], command: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The nodes are made up; nothing is sent to them, so that it does not matter."""
+        from archehr.program.run.engines.on_ray import connection
+
+        def node(address: str, alive: bool = True) -> dict[str, Any]:
+            return {"NodeManagerAddress": address, "NodeID": address, "Alive": alive}
+
+        nodes = [node("10.0.0.1"), node("10.0.0.2"), node("10.0.0.3", alive=False)]
+        monkeypatch.setattr(connection.ray, "is_initialized", lambda: True)
+        monkeypatch.setattr(connection.ray, "nodes", lambda: nodes)
+        monkeypatch.setattr(connection.ray.util, "get_node_ip_address", lambda: "10.0.0.1")
+        monkeypatch.setattr(connection, "_check_nodes", lambda nodes: pytest.fail("it was sent something"))
+        call = ("run", "sample/test", *lm, "--cases", "101", "--engine", "ray", "--ray-address", "auto", "--out")
+        refused = command(*call, "r", "--local-only")
+        assert refused.code == 2, refused
+        assert "--local-only: the Ray cluster has other machines than this one; leave --ray-address out" in refused.err
+        monkeypatch.setenv("ARCHEHR_LOCAL_ONLY", "1")
+        assert "--local-only: the Ray cluster has other machines" in command(*call, "r2").err
+        monkeypatch.delenv("ARCHEHR_LOCAL_ONLY")
+        with pytest.raises(pytest.fail.Exception, match="it was sent something"):
+            command(*call, "r3")
+
     def test_a_node_without_the_package_or_with_another_version(self) -> None:
         from archehr.program.run.engines.on_ray.connection import check_versions
 

@@ -25,6 +25,7 @@ from archehr.terminal.options import (
     PresetOpt,
     ProgramOpt,
     SettingsOptions,
+    keep_offline,
     load,
     read_data,
     say,
@@ -143,6 +144,7 @@ def run(
     from archehr.program.stages.registry import parse_stages
     from archehr.terminal.display import RunDisplay, default_folder, fallbacks_in_words, print_run
 
+    keep_offline(lm_options.local_only)
     asked = read_data(data, key, cases, data_options)
     if question not in ("own", "given"):
         raise DataError(f"--question {question}: it is own or given")

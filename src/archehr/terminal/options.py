@@ -120,9 +120,10 @@ def with_settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def keep_offline(local_only: bool) -> None:
-    """With --local-only, the models of the scores come from disk or not at all. Before transformers is imported."""
+    """With --local-only nothing leaves this machine, whether or not an LM is asked, and the models of the scores come
+    from disk or not at all. Before transformers is imported."""
     if local_only:
-        os.environ["HF_HUB_OFFLINE"] = "1"
+        os.environ |= {"ARCHEHR_LOCAL_ONLY": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def say(line: str) -> None:
