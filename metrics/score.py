@@ -25,7 +25,6 @@ from archehr.metrics.official import official_case_ids, official_score
 from archehr.metrics.predictions import check_cases, read_predictions
 from archehr.metrics.tables import Scored, Scorer
 
-
 _NOTHING = "nothing to score against; pass --data DATA or --key KEY"
 
 

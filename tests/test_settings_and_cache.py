@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 
+from archehr.program.lm import cache
 from archehr.program.lm.cache import cache_folder
 from archehr.program.prompts.program_file import load_program
+from tests.fake_lm import asked, fake_lm
 from tests.stub_server import StubServer
 
 CASES = ("sample/test", "--cases", "101-103")
@@ -102,6 +105,26 @@ def test_the_cache_command_tells_and_empties_and_leaves_other_files(
     assert (tmp_path / "mine" / "123" / "letter.txt").read_text() == "mine"
     assert command("run", *CASES, *lm, "--out", "b").code == 0
     assert usage("b")["cache_hits"] == 0
+
+
+def test_a_full_cache_lets_the_oldest_replies_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit, long = 20_000_000, "x" * 50_000
+    monkeypatch.setattr(cache, "SIZE_LIMIT", limit)
+    cache.configure_cache(tmp_path)
+    lm, sizes = fake_lm(lambda request: f"{asked(request)} {long}", cache=True), []
+
+    def sent_for(number: int) -> int:
+        before = len(lm.requests)
+        assert lm(f"question {number}") == [f"question {number} {long}"]
+        return len(lm.requests) - before
+
+    for number in range(500):
+        assert sent_for(number) == 1
+        if number % 20 == 0:
+            sizes.append(sum(path.stat().st_size for path in tmp_path.rglob("*.val")))  # what replies take on disk
+    dspy.cache.reset_memory_cache()
+    assert (sent_for(499), sent_for(0), sent_for(0)) == (0, 1, 0), "the newest is there, the oldest is asked for anew"
+    assert limit / 2 < max(sizes) <= limit
 
 
 def test_a_limit_in_a_file_follows_the_settings_that_it_is_loaded_with() -> None:

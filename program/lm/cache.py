@@ -12,7 +12,7 @@ from typing import Any
 from archehr.data.case import DataError
 from archehr.program.lm.ledger import Tokens
 
-SIZE_LIMIT = 2**30  # bytes; what was not read for longest goes first
+SIZE_LIMIT = 2**30  # bytes, and up to 64 MB for SQLite's own; what was stored longest ago goes first
 IN_MEMORY = 2_000  # entries, two a reply; all are on disk
 MODELS = "models.json"  # which model versions replied: optimize keeps them here, for cached replies name none
 _TOKENS = {"archehr": "tokens"}  # beside what was asked: the key under which its tokens stand

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from archehr.data import case_file
 from archehr.data.case import Case, DataError
 from archehr.data.case_file import CaseFile
 from archehr.data.dataset import Dataset, read_cases, read_dataset
+from archehr.data.writers import table
 from archehr.metrics import score, tables
 from archehr.program.prompts.program_file import load_program
 from archehr.program.run import journal
@@ -61,6 +63,24 @@ def test_many_cases_leave_the_files_that_few_leave(
     assert [name for name in few if few[name] != found[name]] == []
     assert json.loads(ran.out)["scores"] == json.loads(found["scores.json"])
     assert command("score", "many").code == 0
+
+
+def test_the_parquet_of_many_cases_is_that_of_few(
+    command: Command, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    call = ("run", "sample/test", "--export", "parquet", "--out")
+    assert command(*call, "few").code == 0
+    request.getfixturevalue("many")
+    monkeypatch.setattr(table, "_AT_ONCE", 10)
+    assert command(*call, "many").code == 0
+    few, many = (pd.read_parquet(f"{folder}/predictions.parquet") for folder in ("few", "many"))
+    pd.testing.assert_frame_equal(many, few)
+    rows = pd.read_csv("many/predictions.csv", dtype={"case_id": str, "cited": str, "notes": str, "places": str})
+    pd.testing.assert_frame_equal(many, rows.fillna(dict.fromkeys(("cited", "notes", "places"), "")))
+    assert list(dict.fromkeys(many["case_id"])) == [case.id for case in read_cases("sample/test")]
+    in_groups = pq.ParquetFile("many/predictions.parquet").metadata
+    assert [in_groups.row_group(n).num_rows for n in range(in_groups.num_row_groups - 1)] == [10] * (len(many) // 10)
 
 
 def test_answers_come_in_any_order_and_are_written_in_that_of_the_data(many: None, tmp_path: Path) -> None:
