@@ -93,16 +93,56 @@ def test_a_case_that_ends_every_worker_is_named(monkeypatch: pytest.MonkeyPatch,
         list(Processes().answers(work(CASES[:1])))
 
 
+def replies_of(answer: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a worker says of a case, where `answer` answers it."""
+    monkeypatch.setattr(Job, "answer", answer)
+    order = Order.of(job())
+    assert order is not None
+    replies = list(worker._replies(iter([order.model_dump_json(), case_as_json(CASES[0])])))  # type: ignore[arg-type]
+    assert len(replies) == 1
+    return replies[0]
+
+
 def test_what_a_worker_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(self: Job, case: Case) -> CaseRecord:
         raise DataError(f"case {case.id}: no")
 
-    monkeypatch.setattr(Job, "answer", refuses)
+    with pytest.raises(DataError, match=r"^case 101: no$"):
+        processes._record(replies_of(refuses, monkeypatch))
+
+
+def test_a_fault_in_a_worker_is_no_worker_that_ended_and_quotes_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Job, case: Case) -> CaseRecord:
+        raise KeyError(case.narrative)
+
+    with pytest.raises(RuntimeError, match=r"^KeyError in a worker, at test_engines.py:\d+$"):
+        processes._record(replies_of(fails, monkeypatch))
+
+
+def test_a_worker_whose_driver_is_gone_ends_without_a_word() -> None:
     order = Order.of(job())
     assert order is not None
-    replies = list(worker._replies(iter([order.model_dump_json(), case_as_json(CASES[0])])))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"^case 101: no$"):
-        processes._record(replies[0])
+    given = f"{order.model_dump_json()}\n{case_as_json(CASES[0])}\n"
+    for said in (given, ""):  # killed while the worker answers, and before it has said what to answer
+        orphan = subprocess.Popen(
+            [sys.executable, "-m", "archehr.program.run.engines.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert orphan.stdin and orphan.stdout and orphan.stderr
+        orphan.stdout.close()
+        orphan.stdin.write(said)
+        orphan.stdin.close()
+        assert (orphan.stderr.read(), orphan.wait()) == ("", 0)
+
+
+def test_a_worker_that_ends_before_it_has_its_order_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nexec <&-\nsleep 1\nexit 9\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(Order, "model_dump_json", lambda self: "x" * 10**6)  # more than a pipe holds
+    with pytest.raises(DataError, match="the worker process ended on it, twice"):
+        list(Processes().answers(work(CASES[:1])))
 
 
 def test_a_worker_of_another_version_is_refused() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from archehr.data.case import Case, DataError, shown_id
 from archehr.program.batch import in_threads
+from archehr.program.run.engines.crossing import raised
 from archehr.program.run.engines.engine import Work
 from archehr.program.run.engines.order import Order, case_as_json
 from archehr.program.run.job import Job
@@ -60,10 +61,12 @@ class _Pool:
 
     def _ask(self, line: str) -> str | None:
         """The worker's reply, or None where it has ended."""
-        worker = getattr(self.own, "worker", None) or self._started()
+        worker, first = getattr(self.own, "worker", None), ""
+        if worker is None:
+            worker, first = self._started(), self.order + "\n"
         assert worker.stdin is not None and worker.stdout is not None
         try:
-            worker.stdin.write(line + "\n")
+            worker.stdin.write(f"{first}{line}\n")
             worker.stdin.flush()
         except OSError:
             return None
@@ -71,6 +74,7 @@ class _Pool:
         return reply if reply.endswith("\n") else None
 
     def _started(self) -> subprocess.Popen[str]:
+        """A worker of this thread, which takes the order and then cases."""
         # Threads of numpy's own in every worker would take the cores from one another.
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
         worker = subprocess.Popen(
@@ -84,8 +88,6 @@ class _Pool:
         )
         self.all.append(worker)
         self.own.worker = worker
-        assert worker.stdin is not None
-        worker.stdin.write(self.order + "\n")
         return worker
 
     def close(self) -> None:
@@ -100,10 +102,10 @@ class _Pool:
 
 
 def _record(reply: str) -> CaseRecord:
-    """Raises DataError where the worker says why it cannot."""
+    """Raises what ended the worker's answer."""
     parsed = json.loads(reply)
-    if "cannot" in parsed:
-        raise DataError(parsed["cannot"])
+    if "error" in parsed:
+        raise raised(*parsed["error"])
     return CaseRecord.model_validate(parsed)
 
 

@@ -18,12 +18,13 @@ from ray.exceptions import RayError
 
 from archehr.data.case import DataError
 from archehr.program.batch import GRACE, Interrupted
+from archehr.program.run.engines.crossing import raised
 from archehr.program.run.engines.engine import Work
 from archehr.program.run.engines.on_ray.connection import Cluster
 from archehr.program.run.engines.on_ray.desk import BudgetState, Desk, Opening
 from archehr.program.run.engines.on_ray.shape import Shape
 from archehr.program.run.engines.on_ray.source import Blocks
-from archehr.program.run.engines.on_ray.worker import Answerer, Reply, raised
+from archehr.program.run.engines.on_ray.worker import Answerer, Reply
 from archehr.program.run.engines.order import Order, budgets_of, case_as_json, keys_of
 from archehr.program.run.records import CaseRecord
 

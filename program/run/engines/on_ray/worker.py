@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import traceback
 import uuid
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import ray
 
-from archehr.data.case import DataError, shown_id
+from archehr.data.case import shown_id
 from archehr.program.batch import in_threads
 from archehr.program.lm.cache import cache_folder, configure_cache
-from archehr.program.lm.ledger import BudgetExceeded, booked_apart, budget_error
-from archehr.program.lm.wire.errors import LMGone, Outages, watching_outages
+from archehr.program.lm.ledger import booked_apart
+from archehr.program.lm.wire.errors import Outages, watching_outages
+from archehr.program.run.engines.crossing import crossing
 from archehr.program.run.engines.on_ray.desk import ATTEMPTS, FATAL, STOPPED, BudgetState, Opening, SharedBudget
 from archehr.program.run.engines.order import Order, case_from_json
 from archehr.program.run.job import Job
-from archehr.program.stages.ask import UNUSABLE
-
-# The errors that end a run, by the name they cross with; whatever else ends one is a fault of ours.
-ENDINGS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (BudgetExceeded, LMGone, DataError, *UNUSABLE)}
 
 Reply = dict[
     str, Any
@@ -49,7 +44,7 @@ class Answerer:
         except ValueError as error:  # DataError is one
             self.refusal = {"error": ["DataError", f"{ray.util.get_node_ip_address()}: {error}"]}
         except Exception as error:
-            self.refusal = {"error": _crossing(error)}
+            self.refusal = {"error": crossing(error)}
 
     def __call__(self, rows: dict[str, Any]) -> dict[str, Any]:
         number, cases = int(rows["block"][0]), str(rows["cases"][0]).split("\n")
@@ -72,20 +67,5 @@ class Answerer:
             try:
                 reply = {"record": job.answer(case_from_json(line)).model_dump(mode="json")}
             except Exception as error:
-                reply = {"error": _crossing(error)}
+                reply = {"error": crossing(error)}
         return {**reply, "taken": ledger.taken()} if self.job.lms else reply
-
-
-def raised(kind: str, message: str) -> Exception:
-    """The error of a Reply, as it would have been raised here."""
-    return ENDINGS.get(kind, RuntimeError)(message)
-
-
-def _crossing(error: Exception) -> list[str]:
-    """An error that ends a run as a Reply has it. Of a fault of ours only the place: its message may quote a note."""
-    error = budget_error(error) or error
-    for kind in type(error).__mro__:
-        if kind.__name__ in ENDINGS:
-            return [kind.__name__, str(error)]
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return ["", f"{type(error).__name__} in a worker, at {Path(place.filename).name}:{place.lineno}"]
