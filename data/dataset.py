@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -177,26 +177,28 @@ def _names(reading: Reading, reader: Reader) -> tuple[str, str]:
     return f"./{path}" if path.parts[:1] == ("sample",) else str(path), reader.title(path.resolve())
 
 
-def select_cases(cases: Sequence[Case], wanted: str | None) -> Sequence[Case]:
-    """The cases named by a list such as "1,4-9", in file order. Raises DataError for an id that is not there."""
+def select_cases(cases: Sequence[Case], wanted: str | Collection[str] | None) -> Sequence[Case]:
+    """The cases named by a list such as "1,4-9", or by their ids, in file order. Raises DataError for an id that is not
+    there."""
     if not wanted:
         return cases
-    ids = parse_case_ids(wanted)
     known = set(ids_of(cases))
+    ids = parse_case_ids(wanted, known) if isinstance(wanted, str) else wanted
     if missing := [i for i in ids if i not in known]:
-        there = shown_ids(sorted(known))
-        raise DataError(f"--cases {wanted}: no case {', '.join(missing)} in the data; it has {there}")
+        option = f"--cases {wanted}: " if isinstance(wanted, str) else ""
+        raise DataError(f"{option}no case {shown_ids(missing)} in the data; it has {shown_ids(sorted(known))}")
     return filter_cases(cases, set(ids).__contains__)
 
 
-def parse_case_ids(text: str) -> list[str]:
-    """ "1,4-6" -> ["1", "4", "5", "6"]. Raises DataError for an empty, reversed or unreadable part."""
+def parse_case_ids(text: str, known: Collection[str] = ()) -> list[str]:
+    """ "1,4-6" -> ["1", "4", "5", "6"]; what is one of the `known` ids is no range. Raises DataError for an empty,
+    reversed or unreadable part."""
     ids: list[str] = []
     for part in text.replace(" ", ",").split(","):
         if not part:
             continue
         span = re.fullmatch(r"(\d{1,9})-(\d{1,9})", part)
-        if span is None:
+        if span is None or part in known:
             ids.append(part)
         elif int(span[1]) > int(span[2]):
             raise DataError(f"--cases {text}: the range {part} runs backwards; write {span[2]}-{span[1]}")

@@ -168,12 +168,12 @@ def score_file(
     *,
     data: str | Path | Dataset | None = None,
     key: str | Path | None = None,
-    cases: str | None = None,
+    cases: str | Collection[str] | None = None,
     as_official: bool = False,
     resources: Resources | None = None,
     options: ReadOptions | None = None,
 ) -> ScoreResult:
-    """The whole of `archehr score`: reads the files, keeps the cases of a list such as "1,4-9", scores.
+    """The whole of `archehr score`: reads the files, keeps the cases of a list such as "1,4-9" or of these ids, scores.
 
     `data` is DATA, or what `read_references` read for several submissions. A key alone is enough for subtasks 2 and 4,
     and for all of 3 but SARI. Raises DataError: one line.
@@ -190,7 +190,8 @@ def score_file(
         assert not isinstance(data, Dataset)  # the official scripts read the files in their own way
         if data is None and key is None:
             raise DataError(_NOTHING)
-        wanted = official_case_ids(cases.replace(",", " ").split() if cases else None, subtask)
+        listed = official_case_ids(cases.replace(",", " ").split(), subtask) if isinstance(cases, str) else cases
+        wanted = set(listed) if listed else None
         raw_key, xml = _raw_key(subtask, data, key)
         with _naming(submission):
             scored = official_score(

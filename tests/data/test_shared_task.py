@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archehr.data.case import DataError, Relevance
+from archehr.data.case import Case, DataError, Relevance
 from archehr.data.dataset import parse_case_ids, read_cases, select_cases
 from archehr.data.key import parse_citations, read_key
 
@@ -326,3 +326,9 @@ def test_case_lists() -> None:
         parse_case_ids("1-999999999")
     with pytest.raises(DataError, match="names no case"):
         parse_case_ids(",")
+    odd = [Case(i) for i in ("12-3", "a,b", "3", "4", *map(str, range(100, 999)))]
+    assert [c.id for c in select_cases(odd, "12-3,3-4")] == ["12-3", "3", "4"], "an id of the data is no range"
+    assert [c.id for c in select_cases(odd, {"a,b", "12-3"})] == ["12-3", "a,b"]
+    with pytest.raises(DataError) as told:
+        select_cases(odd, [f"none-{n}" for n in range(5000)])
+    assert len(str(told.value)) < 400

@@ -215,3 +215,16 @@ def test_run_json_is_written_without_reading_the_cases(many: None, tmp_path: Pat
     monkeypatch.setattr(run, "_finished", lambda *_: None)
     run_cases(data, load_program("extractive"), out=tmp_path, engine="threads")
     assert read == [] and json.loads((tmp_path / "run.json").read_text())["cases_done"] == 20
+
+
+def test_a_run_is_scored_whatever_its_ids_are(many: None, command: Command) -> None:
+    case = read_cases("sample/dev")[0]
+    ids = ["1,2", "3 4", "12-3", "9-8", "…", "-x", "..", "{}"]
+    note = "\n".join(s.text for s in case.sentences)
+    row = {"message": case.narrative, "question": case.clinician_question, "note": note, "evidence": "1,3"}
+    Path("d.jsonl").write_text("".join(json.dumps({"id": i, **row}) + "\n" for i in ids))
+    ran = command("run", "d.jsonl", "--out", "r")
+    assert ran.code == 0, ran
+    scored = command("score", "r")
+    assert scored.code == 0 and f"{len(ids)} cases" in scored.out, scored
+    assert "1 cases" in command("score", "r", "--cases", "12-3").out

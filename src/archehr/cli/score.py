@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -57,8 +58,10 @@ def score(
     keep_offline(local_only)
     resources = Resources(bertscore_model, alignscore_checkpoint, roberta_model, umls_index, spacy_model)
     files = submission_files(submission, subtask)
+    chosen: str | Collection[str] | None = cases
     if submission.is_dir():
-        data, cases = _of_run(submission, data, key, cases)
+        data, finished = _of_run(submission, data, key)
+        chosen = cases or finished
     options = data_options.read_options()
     several = len(files) > 1 and not as_official
     references = read_references(data, key, options) if several else data
@@ -70,7 +73,7 @@ def score(
                 number,
                 data=references,
                 key=key,
-                cases=cases,
+                cases=chosen,
                 as_official=as_official,
                 resources=resources,
                 options=options,
@@ -86,8 +89,8 @@ def score(
     print_scores(results, as_json=json)
 
 
-def _of_run(folder: Path, data: str | None, key: Path | None, cases: str | None) -> tuple[str | None, str]:
-    """The data and the cases to score a run on, where they are not given: those that it was run on."""
+def _of_run(folder: Path, data: str | None, key: Path | None) -> tuple[str | None, Collection[str]]:
+    """The data to score a run on, where it is not given that which it was run on, and the ids of its cases."""
     from archehr.program.run.folder import read_run_folder
     from archehr.terminal.display import IN_SAMPLE
 
@@ -96,4 +99,4 @@ def _of_run(folder: Path, data: str | None, key: Path | None, cases: str | None)
         say(f"IN SAMPLE: {IN_SAMPLE}")
     if data is None and key is None:
         data = manifest.data or None
-    return data, cases or ",".join(records)
+    return data, records.keys()

@@ -16,6 +16,9 @@ from archehr.review.labels import Labels, said_beforehand
 NO_CUT = 5
 
 
+LONGEST_LIST = 200  # characters of ids in a message
+
+
 @dataclass(frozen=True)
 class Subject:
     """The cases to review, in the order of the data; `records` is empty where there is no run. Journals are kept
@@ -62,7 +65,7 @@ def read_subject(
     manifest, records = read_run_folder(path)
     cases = _data_of_run(path, manifest, data, key, tell).only(wanted).cases
     if missing := [c.id for c in cases if c.id not in records]:
-        some = f"or choose finished ones with --cases {_ranges(records)}" if records else "it has no finished case"
+        some = f"or choose finished ones with --cases{_ranges(records)}" if records else "it has no finished case"
         raise DataError(
             f"{path}: unfinished, {len(missing)} of {len(cases)} cases are not answered, the first is {missing[0]}; "
             f"finish it with the archehr run command that began it, {some}"
@@ -96,11 +99,11 @@ def _read(data: str, key: Path | None, tell: Callable[[str], None]) -> Dataset:
 
 
 def _ranges(ids: Iterable[str]) -> str:
-    """Ids as --cases takes them: "101-103,7"."""
+    """Ids as --cases takes them, " 101-103,7", where they make a short list."""
     spans: list[list[str]] = []
     for i in ids:
         if spans and i.isdecimal() and spans[-1][-1].isdecimal() and int(i) == int(spans[-1][-1]) + 1:
             spans[-1][1:] = [i]
         else:
             spans.append([i])
-    return ",".join("-".join(span) for span in spans)
+    return f" {listed}" if len(listed := ",".join("-".join(span) for span in spans)) <= LONGEST_LIST else ""
