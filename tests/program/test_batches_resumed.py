@@ -170,6 +170,21 @@ def test_cancel_from_the_command_line(server: BatchServer, tmp_path: Path, comma
     assert command(*args, "--fresh").code == 0 and len(server.jobs) > 6
 
 
+@pytest.mark.parametrize("created", [True, False])
+def test_what_is_cancelled_may_be_started_over(
+    created: bool, server: BatchServer, tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    server.plan = lambda n: Plan(looks=10**6 if n == 0 and created else 1)
+    args = call(server, "gemini", tmp_path / "run", "--batch")
+    place = f"{BATCH}.jobs:Jobs._look" if created else f"{BATCH}.store:Store.intend"
+    assert child("-m", "tests.killed_client", "after", place, "1", *args).returncode == -signal.SIGKILL
+    refused = command(*args, "--fresh")
+    assert refused.code == 2 and "or cancel them with --batch-cancel" in refused.err
+    assert ("being cancelled" if created else "not created") in command(*args, "--batch-cancel").out
+    assert command(*args, "--fresh").code == 0
+    assert set(server.answered.values()) == {1}
+
+
 @pytest.mark.parametrize(
     "args, said",
     [

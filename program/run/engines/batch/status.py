@@ -56,13 +56,12 @@ def _state(job: Job, batch_job: BatchJob, folder: Path, cancel: bool) -> str:
     service, engine = service_of(lm), lm.engine
     try:
         name = batch_job.name or service.find(batch_job.id)
-        if name is None:
-            return "not created"
         if not cancel:
-            return service.look(name).state
-        service.cancel(name)
+            return service.look(name).state if name is not None else "not created"
+        if name is not None:
+            service.cancel(name)
         append_event(folder, batch_job.id, "cancelled")
-        return "being cancelled"
+        return "being cancelled" if name is not None else "not created"
     except (lm15.UnsupportedModelError, lm15.UnsupportedFeatureError):
         if cancel:
             append_event(folder, batch_job.id, "ended", state="UNKNOWN")

@@ -183,9 +183,10 @@ def in_words(running: Sequence[BatchJob]) -> str:
 
 
 def discard(run_folder: Path) -> None:
-    """Start over. Raises DataError while jobs are at the provider: nobody would fetch what is paid for."""
+    """Start over. Raises DataError while jobs that were not cancelled are at the provider: nobody would fetch what is
+    paid for."""
     folder = run_folder / FOLDER
-    if running := [job for job in read_jobs(folder).values() if job.ended is None]:
+    if running := [job for job in read_jobs(folder).values() if job.ended is None and not job.cancelled]:
         raise DataError(
             f"--fresh: {run_folder} has {len(running)} batch jobs at the provider; fetch them by the same command "
             "without --fresh, or cancel them with --batch-cancel, or use another --out"
