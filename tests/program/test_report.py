@@ -15,6 +15,7 @@ from archehr.program.extractive import why
 from archehr.program.extractive.fitted.features import NAMES
 from archehr.program.extractive.fitted.file import shipped
 from archehr.program.run.records import CaseRecord
+from archehr.program.run.report import write
 from archehr.program.run.report.looks import CaseScores, confidence_of, looks_of
 from archehr.program.run.report.view import question_of, why_scored
 from archehr.program.run.report.write import ONE_PAGE, PER_PAGE
@@ -142,6 +143,18 @@ def test_a_shorter_report_leaves_no_page_of_a_longer_one(tmp_path: Path) -> None
     (tmp_path / "report" / "mine.txt").write_text("kept")
     written(list(many(3)), tmp_path)
     assert [p.name for p in (tmp_path / "report").iterdir()] == ["mine.txt"]
+
+
+def test_the_list_of_very_many_cases_is_searched_by_id_and_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = written(list(many(210)), tmp_path / "full")
+    monkeypatch.setattr(write, "MOST_SEARCHED", 209)
+    short = written(list(many(210)), tmp_path / "short")
+    assert "words of question, message or answer" in full.read_text()
+    assert "words of the question" in short.read_text()
+    every, fewer = data_of(full)["cases"], data_of(short)["cases"]
+    assert all(line.pop("words") for line in every) and every == fewer
 
 
 def test_many_cases_are_written_as_they_come(tmp_path: Path) -> None:

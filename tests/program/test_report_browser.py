@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from archehr.program.run.report import write
 from archehr.program.types import Notice
 from tests.browser import all_of, shown_as, width_and_ground
 from tests.report_pages import many, scored, with_notices, without_support, written
@@ -262,6 +263,21 @@ def test_the_index_shows_50_cases_a_page_and_leads_to_each(browser: Any, index: 
     assert both_in_view(browser)
     browser.find_element("link text", "All cases").click()
     assert browser.current_url == index.as_uri()
+
+
+def test_the_index_of_very_many_cases_finds_ids_and_questions(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "MOST_SEARCHED", 209)
+    pairs = list(many(210))
+    pairs[204] = (pairs[204][0], pairs[204][1].model_copy(update={"question": "Zebra crossing Ahead?"}))
+    browser.get(written(pairs, tmp_path).as_uri())
+    search = browser.find_element("id", "search")
+    for text, found in (("ahead zebra", ["205"]), ("209", ["209"]), (pairs[0][0].narrative[:60], [])):
+        search.clear()
+        search.send_keys(text)
+        assert listed(browser) == found
+    assert browser.get_log("browser") == []
 
 
 def test_200_cases_are_read_on_one_page(browser: Any, tmp_path: Path) -> None:

@@ -126,10 +126,8 @@ def why_scored(
 
 
 def list_line(shown: Shown, href: str) -> str:
-    """The case's line in the list's data, as JSON that can stand in a page: what is shown, filtered and sorted by,
-    and the words that a search looks through."""
+    """The case's line in the list's data, as JSON that can stand in a page: what is shown, filtered and sorted by."""
     case, record = shown["case"], shown["record"]
-    texts = (case.id, shown["question"], case.clinician_question or "", case.narrative, record.answer or "")
     line = {
         "id": case.id,
         "question": shown["question"],
@@ -138,9 +136,20 @@ def list_line(shown: Shown, href: str) -> str:
         "notices": sorted({n["kind"] for n in record.notices}),
         "confidence": _rounded(shown["confidence"], 3),
         "score": _rounded(shown["score"], 1),
-        "words": " ".join(dict.fromkeys(w for text in texts for w in _WORD.findall(text.lower()))),
     }
     return in_page(line)
+
+
+def with_words(line: str, words: str) -> str:
+    """A line of the list's data with the words that a search looks through."""
+    return f'{line[:-1]},"words":{in_page(words)}}}'
+
+
+def words_of(shown: Shown) -> str:
+    """The words of id, question, message and answer, each once."""
+    case, record = shown["case"], shown["record"]
+    texts = (case.id, shown["question"], case.clinician_question or "", case.narrative, record.answer or "")
+    return " ".join(dict.fromkeys(w for text in texts for w in _WORD.findall(text.lower())))
 
 
 def in_page(value: Any) -> str:

@@ -17,10 +17,11 @@ from archehr.program.run.manifest import Manifest
 from archehr.program.run.records import CaseRecord
 from archehr.program.run.report.looks import CLEAR, LOOKS, NOTICES, CaseScores
 from archehr.program.run.report.overall import SUBTASK_4, Sums, score_rows
-from archehr.program.run.report.view import Shown, in_page, list_line, view_of, why_scored
+from archehr.program.run.report.view import Shown, in_page, list_line, view_of, why_scored, with_words, words_of
 
 ONE_PAGE = 200  # cases; a browser opens a page of more of them slowly
 PER_PAGE = 50
+MOST_SEARCHED = 200_000  # cases; with the words of all of 500,000, the list is a text longer than a browser can hold
 PAGES = Path(__file__).parent / "pages"
 
 Pair = tuple[Case, CaseRecord]
@@ -54,7 +55,7 @@ class _Report:
     def write_one_page(self, pairs: Sequence[Pair]) -> None:
         # Why a sentence was scored so takes about 10 ms a case: where there are many cases, it would double the run.
         shown = [self._view(number, pair, reasons=True) for number, pair in enumerate(pairs, 1)]
-        lines = [list_line(one, f"#{one['anchor']}") for one in shown]
+        lines = [with_words(list_line(one, f"#{one['anchor']}"), words_of(one)) for one in shown]
         self._write(self.path, "report.html.j2", ["list.js", "cases.js"], cases=shown, list_data=self._list_data(lines))
         self._remove_pages(0)
 
@@ -67,7 +68,8 @@ class _Report:
                 shown = [self._view(number + i, pair, reasons=False) for i, pair in enumerate(batch, 1)]
                 name = _page_name(pages)
                 for one in shown:
-                    rows.write(list_line(one, f"{self.folder.name}/{name}#{one['anchor']}") + "\n")
+                    line = list_line(one, f"{self.folder.name}/{name}#{one['anchor']}")
+                    rows.write(f"{line}\t{words_of(one)}\n")  # neither has a tab in it
                 self._write(
                     self.folder / name,
                     "part.html.j2",
@@ -79,7 +81,8 @@ class _Report:
                 )
                 number, batch = number + len(batch), following
             rows.seek(0)
-            lines = (line.rstrip("\n") for line in rows)
+            split = (row.rstrip("\n").partition("\t") for row in rows)
+            lines = (with_words(line, words) if self._searched else line for line, _, words in split)
             names = [f"{self.folder.name}/{_page_name(n)}" for n in range(1, pages + 1)]
             self._write(self.path, "index.html.j2", ["list.js"], pages=names, list_data=self._list_data(lines))
         self._remove_pages(pages)
@@ -91,6 +94,11 @@ class _Report:
         shown = view_of(number, *pair, self.case_scores, why)
         self.sums.add(pair[1], shown["looks"])
         return shown
+
+    @property
+    def _searched(self) -> bool:
+        """Whether a search looks through messages and answers, not through ids and questions alone."""
+        return self.sums.cases <= MOST_SEARCHED
 
     def _list_data(self, lines: Iterable[str]) -> Iterator[str]:
         """What list.js reads, piece by piece."""
@@ -110,6 +118,7 @@ class _Report:
             sums=self.sums,
             looks=LOOKS,
             clear=CLEAR,
+            searched=self._searched,
             notices=NOTICES,
             scores=list(score_rows(self.scores)),
             not_scored=self.scores.get("not_scored", {}),

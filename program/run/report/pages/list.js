@@ -69,7 +69,7 @@
   const choose = () => {
     const asked = search.value.trim().toLowerCase();
     const words = asked.match(WORD) ?? [];
-    const says = (one) => one.id.toLowerCase().includes(asked) || (words.length && words.every((word) => one.words.includes(word)));
+    const says = (one) => one.id.toLowerCase().includes(asked) || (words.length && words.every((word) => (one.words ?? one.question.toLowerCase()).includes(word)));
     const fits = (one) => (look === "clear" ? !one.looks.length : !look || one.looks.includes(look))
       && (!notice.value || one.notices.includes(notice.value))
       && says(one);
