@@ -71,8 +71,9 @@ class Job:
         without = sum(not set(self.stages) <= possible_stages(case) for case in cases)
         if not without:
             return []
-        which = "no case has" if without == len(cases) else f"{without} of {len(cases)} cases do not have"
-        return [f"stages 2-4 (score, generate, align) did not run: {which} note sentences in the data"]
+        some = f" for {without} of {len(cases)} cases" if without < len(cases) else ""
+        which = "these have no" if some else "no case has"
+        return [f"stages 2-4 (score, generate, align) did not run{some}: {which} note sentences in the data"]
 
     def answer(self, case: Case) -> CaseRecord:
         """The record of one case."""

@@ -119,6 +119,11 @@ class Tally:
         """The subtasks that every case has an answer to."""
         return [n for n in SUBTASKS if self.cases and self._answered[n] == self.cases]
 
+    @property
+    def unanswered(self) -> dict[int, int]:
+        """Subtask -> how many cases have no answer to it, where others have one."""
+        return {n: self.cases - self._answered[n] for n in SUBTASKS if 0 < self._answered[n] < self.cases}
+
 
 def fitted_cases(provenance: Provenance, cases: Sequence[Case]) -> list[str]:
     """The ids of `cases` that a program with this provenance was made with, as far as it tells."""

@@ -17,7 +17,7 @@ from archehr.data.case_file import filter_cases, ids_of
 from archehr.data.dataset import Dataset, data_sha256, read_cases
 from archehr.data.files import shipped_sample, write_private
 from archehr.data.json_stream import json_pieces
-from archehr.data.submission import read_submission, submission_entries, submission_file
+from archehr.data.submission import SUBTASKS, read_submission, submission_entries, submission_file
 from archehr.data.writers import check_exports
 from archehr.metrics.score import score_run
 from archehr.program.lm import is_hosted
@@ -210,6 +210,11 @@ def _finished(data: Dataset, folder: RunFolder, resumed: int, call: _Call) -> Ru
     if more := len(finished) - len(data.cases):
         call.tell(f"the submissions and the report hold {more} more cases that were finished in {call.out} before")
     _write_results(result, finished, folder.records, call.export)
+    for subtask, cases in folder.records.tally.unanswered.items():
+        call.tell(
+            f"no submission of subtask {subtask}, which must hold every case: {cases} of {len(finished)} cases have no "
+            "answer to it"
+        )
     return result
 
 
@@ -230,8 +235,11 @@ def _write_results(result: RunResult, cases: Sequence[Case], journal: Journal, e
     """The submissions, predictions and report of all finished cases, and scores.json where they have gold."""
     assert result.folder is not None
     records = journal.of(ids_of(cases))
-    result.files = {n: result.folder / f"submission_subtask_{n}.json" for n in journal.tally.subtasks}
+    files = {n: result.folder / f"submission_subtask_{n}.json" for n in SUBTASKS}
+    result.files = {n: path for n, path in files.items() if n in journal.tally.subtasks}
     _write_submissions(result.files, records)
+    for old in files.keys() - result.files.keys():  # of an earlier call, which had fewer cases
+        files[old].unlink(missing_ok=True)
     result.exports = write_predictions(result.folder, cases, records, result.manifest, export)
     if any(c.gold for c in cases):
         result.scores = score_run({n: read_submission(path) for n, path in result.files.items()}, cases)

@@ -150,6 +150,22 @@ def test_data_without_gold_or_sentences_is_many_cases_too(many: None, tmp_path: 
     assert again.resumed == 8 and [r.case_id for r in again.records] == [c.id for c in cases]
 
 
+def test_a_subtask_that_a_case_lacks_has_no_submission_and_none_of_before(many: None, tmp_path: Path) -> None:
+    cases = [*read_cases("sample/test")[:5], Case("without a note", "Why?")]
+    data, program, told = Dataset.of(cases), load_program("extractive"), list[str]()
+    assert list(run_cases(replace(data, cases=cases[:5], chosen_from=cases), program, out=tmp_path).files) == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    result = run_cases(data, program, out=tmp_path, tell=told.append)
+    assert list(result.files) == [1] and [p.name for p in tmp_path.glob("sub*")] == ["submission_subtask_1.json"]
+    assert "stages 2-4 (score, generate, align) did not run for 1 of 6 cases: these have no note sentences" in told[0]
+    lacking = [line for line in told if line.startswith("no submission of subtask")]
+    assert len(lacking) == 3 and all("1 of 6 cases have no answer to it" in line for line in lacking)
+
+
 def test_a_journal_that_changes_under_its_reader_is_told(many: None, tmp_path: Path) -> None:
     data = read_dataset("sample/test")
     result = run_cases(data, load_program("extractive"), out=tmp_path, engine="threads")
