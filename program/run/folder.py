@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -24,6 +25,20 @@ if TYPE_CHECKING:
 
 JOURNAL = "predictions.jsonl"
 MANIFEST = "run.json"
+# What a run writes of its cases and --fresh removes, the journal first.
+WRITTEN = (
+    JOURNAL,
+    MANIFEST,
+    "program.json",
+    "submission_subtask_*.json",
+    "scores.json",
+    "report.html",
+    "report/[0-9]*.html",
+    "predictions.csv",
+    "predictions.parquet",
+    "note_nlp.csv",
+    "fhir/*.json",
+)
 
 
 class RunFolder:
@@ -47,17 +62,7 @@ class RunFolder:
             self._lock = _lock(self.path / "lock")
             if self.fresh:
                 discard(self.path)
-                for name in (
-                    JOURNAL,
-                    MANIFEST,
-                    "scores.json",
-                    "report.html",
-                    "predictions.csv",
-                    "predictions.parquet",
-                    "note_nlp.csv",
-                ):
-                    (self.path / name).unlink(missing_ok=True)
-                for old in self.path.glob("submission_subtask_*.json"):
+                for old in chain.from_iterable(map(self.path.glob, WRITTEN)):
                     old.unlink()
             self._check_identity()
             path = self.path / JOURNAL

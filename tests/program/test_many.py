@@ -18,14 +18,17 @@ from archehr.data import case_file
 from archehr.data.case import Case, DataError
 from archehr.data.case_file import CaseFile
 from archehr.data.dataset import Dataset, read_cases, read_dataset
-from archehr.data.writers import table
+from archehr.data.writers import EXPORTS, table
 from archehr.metrics import score, tables
 from archehr.program.prompts.program_file import load_program
 from archehr.program.run import journal
-from archehr.program.run.folder import JOURNAL, read_run_folder
+from archehr.program.run.folder import JOURNAL, RunFolder, read_run_folder
 from archehr.program.run.journal import Journal, Records
+from archehr.program.run.manifest import Identity
 from archehr.program.run.records import CaseRecord, Tally, submissions
+from archehr.program.run.report import write
 from archehr.program.run.run import run_cases
+from archehr.program.stages.registry import STAGES
 from archehr.program.types import Link
 from tests.conftest import Ran
 from tests.fake_lm import asked, fake_lm
@@ -244,3 +247,17 @@ def test_a_run_is_scored_whatever_its_ids_are(many: None, command: Command) -> N
     scored = command("score", "r")
     assert scored.code == 0 and f"{len(ids)} cases" in scored.out, scored
     assert "1 cases" in command("score", "r", "--cases", "12-3").out
+
+
+def test_starting_over_leaves_nothing_of_the_run_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "ONE_PAGE", 3)
+    data, program = read_dataset("sample/test"), load_program("extractive")
+    run_cases(data, program, out=tmp_path, export=EXPORTS)
+    assert (tmp_path / "report" / "0001.html").exists() and len(list((tmp_path / "fhir").iterdir())) == len(data.cases)
+    (tmp_path / "report" / "mine.txt").write_text("kept")
+    (tmp_path / "review").mkdir()
+    (tmp_path / "review" / "reviewer.jsonl").write_text("kept")
+    with RunFolder(tmp_path, Identity.of(program, None, data, "own", tuple(STAGES)), fresh=True):
+        files = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
+    assert files == {"lock", "lock.pid", JOURNAL, "report/mine.txt", "review/reviewer.jsonl"}
+    assert (tmp_path / JOURNAL).read_bytes() == b""
