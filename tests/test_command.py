@@ -146,6 +146,17 @@ def test_a_folder_of_another_run_is_refused_with_what_differs(command: Command) 
     assert len(Path("r/predictions.jsonl").read_text().splitlines()) == 1
 
 
+def test_many_faults_are_shown_in_part_and_counted(command: Command) -> None:
+    entries = [{"case_id": f"none-{n}", "prediction": []} for n in range(100)]
+    Path("submission_subtask_2.json").write_text(json.dumps(entries))
+    call = ("validate", "submission_subtask_2.json", "--data", "sample/test")
+    ran = command(*call)
+    assert ran.code == 1 and ran.out.count(": fault: ") == 40
+    assert "80 more faults; --json lists them all" in ran.out  # 100 unknown ones, and the 20 that are missing
+    (report,) = json.loads(command(*call, "--json").out).values()
+    assert len(report["faults"]) == 120
+
+
 def test_faulty_submissions_are_found_without_a_key(command: Command, tmp_path: Path) -> None:
     (tmp_path / "submission_subtask_2.json").write_text(json.dumps([{"case_id": "101", "prediction": ["999"]}]))
     ran = command("validate", "submission_subtask_2.json", "--data", "sample/test", "--cases", "101", "--json")

@@ -12,6 +12,8 @@ from archehr.data.submission import loader_fault, read_submission, validate_subm
 from archehr.terminal.options import CasesOpt, DataOptions, JsonOpt, read_data, with_data_options
 from archehr.terminal.submissions import submission_files
 
+MOST_SHOWN = 40  # lines of a kind, where every case may have one
+
 
 @with_data_options
 def validate(
@@ -31,10 +33,11 @@ def validate(
         if (fault := loader_fault(path)) is not None:
             report.faults.insert(0, fault)
         if not json:
-            for line in report.faults:
-                typer.echo(f"{path}: fault: {line}")
-            for line in report.warnings:
-                typer.echo(f"{path}: warning: {line}")
+            for kind, found in (("fault", report.faults), ("warning", report.warnings)):
+                for line in found[:MOST_SHOWN]:
+                    typer.echo(f"{path}: {kind}: {line}")
+                if (more := len(found) - MOST_SHOWN) > 0:
+                    typer.echo(f"{path}: {more} more {kind}s; --json lists them all")
             typer.echo(f"{path}: subtask {number}: {'acceptable' if report.ok else 'not acceptable'}")
     if json:
         found = {name: {"ok": r.ok, "faults": r.faults, "warnings": r.warnings} for name, r in reports.items()}
