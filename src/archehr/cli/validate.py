@@ -33,10 +33,10 @@ def validate(
         if (fault := loader_fault(path)) is not None:
             report.faults.insert(0, fault)
         if not json:
-            for kind, found in (("fault", report.faults), ("warning", report.warnings)):
-                for line in found[:MOST_SHOWN]:
+            for kind, lines in (("fault", report.faults), ("warning", report.warnings)):
+                for line in lines[:MOST_SHOWN]:
                     typer.echo(f"{path}: {kind}: {line}")
-                if (more := len(found) - MOST_SHOWN) > 0:
+                if (more := len(lines) - MOST_SHOWN) > 0:
                     typer.echo(f"{path}: {more} more {kind}s; --json lists them all")
             typer.echo(f"{path}: subtask {number}: {'acceptable' if report.ok else 'not acceptable'}")
     if json:
