@@ -190,7 +190,10 @@ def test_what_is_cancelled_may_be_started_over(
     [
         (["--lm", "knn", "--batch"], "knn has no batch service"),
         (["--lm", "vertex_ai/gemini-2.5-flash", "--batch"], "--batch-bucket gs://BUCKET/FOLDER"),
-        (["--lm", "vertex_ai/gemini-2.5-flash", "--batch", "--batch-bucket", "s3://b"], "--batch-bucket s3://b: write gs://BUCKET"),
+        (
+            ["--lm", "vertex_ai/gemini-2.5-flash", "--batch", "--batch-bucket", "s3://b"],
+            "--batch-bucket s3://b: write gs://BUCKET",
+        ),
         (["--lm", "anthropic/claude-sonnet-4-5", "--batch"], "has no batch service"),
         (["--lm", "knn", "--lm", "score=gemini/gemini-2.5-flash", "--batch"], "knn has no batch service"),
         (["--batch"], "asks no LM"),
