@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from archehr.cli import main
 from tests.browser import start_browser
 
+# A busy machine is no fault; --hypothesis-profile takes the place of this one.
+settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("usual")
 settings.register_profile("deep", max_examples=3000, deadline=None)  # pytest --hypothesis-profile=deep, for a hunt
 
 
