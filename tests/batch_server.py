@@ -224,7 +224,7 @@ def _gemini(server: BatchServer, method: str, path: str, data: bytes) -> Any:
         server.at("fetch")
         return server.files[path.removesuffix(":download")], {"content-type": "application/octet-stream"}
     if path.endswith(":cancel"):
-        server.cancelled.append(path.removesuffix(":cancel"))
+        server.cancelled.append(next(job.id for job in server.jobs if f"{job.id}:cancel" == path and not job.deleted))
         return {}
     if method == "DELETE":
         next(job for job in server.jobs if job.id == path).deleted = True

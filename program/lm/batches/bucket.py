@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspy import lm15
 
-from archehr.program.lm.batches.lines import json_line
+from archehr.program.lm.batches.lines import rows_of
 from archehr.program.lm.policy import LMConfigError
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class Bucket:
                 file.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
     def rows(self, folder: str) -> Iterator[dict[str, Any]]:
-        """Those of every .jsonl file under a folder."""
+        """Those of every .jsonl file under a folder, as `rows_of` gives them."""
         with _lm15_errors(folder):
             for blob in self._blobs(folder):
                 if blob.name.endswith(".jsonl"):
                     with blob.open("rb", retry=None, timeout=self._timeout) as file:
-                        yield from (json_line(line) for line in file if line.strip())
+                        yield from rows_of(file)
 
     def remove(self, folder: str) -> None:
         """Every file under a folder."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dspy import lm15
 
 from archehr.program.lm.batch_service import SUCCEEDED, Body, JobView, Raw
-from archehr.program.lm.batches.lines import json_lines
+from archehr.program.lm.batches.lines import rows_of, text_at
 from archehr.program.lm.wire.gemini import api_error, lm15_errors, to_response
 
 if TYPE_CHECKING:
@@ -82,20 +82,23 @@ class GeminiBatches:
         if dest is not None and dest.file_name:
             with lm15_errors():
                 raw = self._client().files.download(file=dest.file_name)
-            lines = json_lines(raw.decode(errors="replace"))
-            return {line["key"]: _raw(line) for line in lines if line.get("key") in wanted and _is_answer(line)}
-        inlined = [r.model_dump(mode="json", by_alias=True, exclude_none=True) for r in _inlined_responses(dest)]
-        # The key comes back in the metadata; without it the order is that of the requests.
-        keys = [(one.get("metadata") or {}).get("key") for one in inlined]
-        if not any(keys) and len(inlined) == len(ids):
-            keys = list(ids)
-        return {k: _raw(one) for k, one in zip(keys, inlined, strict=True) if k in wanted and _is_answer(one)}
+            rows = list(rows_of(raw.split(b"\n")))
+            keys = [text_at(row, "key") for row in rows]
+        else:
+            rows = [r.model_dump(mode="json", by_alias=True, exclude_none=True) for r in _inlined_responses(dest)]
+            # The key comes back in the metadata; without it the order is that of the requests.
+            keys = [text_at(row, "metadata", "key") for row in rows]
+            if not any(keys) and len(rows) == len(ids):
+                keys = list(ids)
+        raws = {key: _raw(row) for key, row in zip(keys, rows, strict=True) if key in wanted}
+        return {key: raw for key, raw in raws.items() if key is not None and raw is not None}
 
     def reply(self, request: lm15.Request, raw: Raw) -> lm15.Response:
         from google.genai import errors, types
 
         if (error := raw.get("error")) is not None:
-            code = int(error.get("code") or 500)
+            code = error.get("code")
+            code = code if isinstance(code, int) else 500
             http = code if code >= 100 else HTTP_OF_RPC.get(code, 500)
             raise api_error(errors.APIError(http, {"error": {**error, "code": http}}))
         # As the client reads a reply: what it does not know is left out instead of refused.
@@ -134,15 +137,12 @@ def _inlined_responses(dest: Any) -> list[Any]:
     return list(dest.inlined_responses or ()) if dest is not None else []
 
 
-def _is_answer(line: Mapping[str, Any]) -> bool:
-    return bool(line.get("response") or line.get("error") or line.get("status"))
-
-
-def _raw(line: Mapping[str, Any]) -> Raw:
-    """The response or the error alone; files call some errors `status`."""
-    if line.get("response"):
-        return {"response": line["response"]}
-    return {"error": line.get("error") or line.get("status")}
+def _raw(row: Mapping[str, Any]) -> Raw | None:
+    """The response or the error alone (files call some errors `status`); None for what the job never got to."""
+    for kind, name in (("response", "response"), ("error", "error"), ("error", "status")):
+        if isinstance(value := row.get(name), dict) and value:
+            return {kind: value}
+    return None
 
 
 def _word(state: Any) -> str:

@@ -1,22 +1,25 @@
-"""The lines of a file of replies."""
+"""The rows of a file of replies, one JSON object a line, whatever a provider has put into it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dspy import lm15
+
+def rows_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The object on each line. A line that is none is left out: its request has no answer, and is asked again."""
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            yield row
 
 
-def json_lines(text: str) -> list[dict[str, Any]]:
-    """The object on each line. Raises as `json_line` does."""
-    # Not splitlines: a reply may have line separators of other kinds, and JSON lets them stand.
-    return [json_line(line) for line in text.split("\n") if line.strip()]
-
-
-def json_line(line: str | bytes) -> dict[str, Any]:
-    """The object that a line is. Raises lm15.ServerError, with which its file is fetched again, for another one."""
-    try:
-        return dict(json.loads(line))
-    except (ValueError, TypeError):
-        raise lm15.ServerError("a file of replies has a line that is no JSON object") from None
+def text_at(row: Any, *path: str) -> str | None:
+    """The text at a place of a row, such as the key of its request; None where there is none."""
+    for name in path:
+        row = row.get(name) if isinstance(row, dict) else None
+    return row if isinstance(row, str) else None

@@ -16,7 +16,7 @@ from dspy import lm15
 
 from archehr.program.lm._dspy import PaperReply
 from archehr.program.lm.batch_service import CANCELLED, SUCCEEDED, Body, JobView, Raw
-from archehr.program.lm.batches.lines import json_lines
+from archehr.program.lm.batches.lines import rows_of, text_at
 
 if TYPE_CHECKING:
     import openai
@@ -78,14 +78,14 @@ class OpenAIBatches:
         with self._lm15_errors():
             its = self._its_client().batches.retrieve(job)
             files = [name for name in (its.output_file_id, its.error_file_id) if name]
-            texts = [self._its_client().files.content(name).text for name in files]
-        lines = [line for text in texts for line in json_lines(text)]
+            contents = [self._its_client().files.content(name).content for name in files]
+        rows = [row for content in contents for row in rows_of(content.split(b"\n"))]
         wanted = set(ids)
-        raws = {line["custom_id"]: _raw(line) for line in lines if line.get("custom_id") in wanted}
-        return {key: raw for key, raw in raws.items() if raw is not None}
+        raws = {key: _raw(row) for row in rows if (key := text_at(row, "custom_id")) in wanted}
+        return {key: raw for key, raw in raws.items() if key is not None and raw is not None}
 
     def reply(self, request: lm15.Request, raw: Raw) -> lm15.Response:
-        self._paper.answer(int(raw["status"]), json.dumps(raw["body"]).encode())
+        self._paper.answer(raw["status"], json.dumps(raw["body"]).encode())
         return self._engine.complete(request)
 
     def cancel(self, job: str) -> None:
@@ -160,9 +160,11 @@ class _Paper:
 _ANY = lm15.Request(model="-", messages=(lm15.Message.user("-"),))
 
 
-def _raw(line: Mapping[str, Any]) -> Raw | None:
-    """A line of a file of replies or errors; None for a request that the job never got to."""
-    if (response := line.get("response")) is not None:
-        return {"status": response.get("status_code") or 500, "body": response.get("body")}
-    error = line.get("error") or {}
-    return None if error.get("code") in NOT_ASKED else {"status": 500, "body": {"error": error}}
+def _raw(row: Mapping[str, Any]) -> Raw | None:
+    """A row of a file of replies or errors; None for a request that the job never got to."""
+    if isinstance(response := row.get("response"), dict):
+        status = response.get("status_code")
+        return {"status": status if isinstance(status, int) else 500, "body": response.get("body")}
+    if text_at(row, "error", "code") in NOT_ASKED:
+        return None
+    return {"status": 500, "body": {"error": row.get("error") or {}}}

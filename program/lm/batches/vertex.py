@@ -15,6 +15,7 @@ from dspy import lm15
 
 from archehr.program.lm.batch_service import Body, Raw
 from archehr.program.lm.batches.gemini import GeminiBatches, quiet
+from archehr.program.lm.batches.lines import text_at
 from archehr.program.lm.wire.gemini import lm15_errors
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ class VertexBatches(GeminiBatches):
     def answers(self, job: str, ids: list[str]) -> dict[str, Raw]:
         wanted, raws, strangers = set(ids), dict[str, Raw](), 0
         for row in self._bucket.rows(f"{self._folder(job)}/replies"):
-            key = ((row.get("request") or {}).get("labels") or {}).get(LABEL)
+            key = text_at(row, "request", "labels", LABEL)
             strangers += key is None
-            if key in wanted and (raw := _raw(row)) is not None:
+            if key is not None and key in wanted and (raw := _raw(row)) is not None:
                 raws[key] = raw
         if strangers and not raws:
             raise lm15.InvalidRequestError("the replies of the batch job do not say which request they answer")
@@ -77,10 +78,10 @@ class VertexBatches(GeminiBatches):
 
 def _raw(row: Mapping[str, Any]) -> Raw | None:
     """A row's response or error, as the Developer API has it; None for a request that the job never got to."""
-    if row.get("response"):
-        return {"response": row["response"]}
-    status = row.get("status")
-    return {"error": _error(str(status))} if status else None
+    if isinstance(response := row.get("response"), dict) and response:
+        return {"response": response}
+    status = text_at(row, "status")
+    return {"error": _error(status)} if status else None
 
 
 def _error(status: str) -> dict[str, Any]:

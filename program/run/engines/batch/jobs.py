@@ -287,11 +287,13 @@ def _is_reply(engine: BatchEngine, raw: Raw) -> bool:
         return False
     except lm15.LM15Error as error:
         return error.provider_code == REFUSED  # it is paid for, whatever is wrong with it
+    except Exception:  # of the providers' clients, which can make nothing of it
+        return False
     return True
 
 
 def _used(engine: BatchEngine, raw: Raw) -> Tokens | None:
     try:
         return tokens_of(engine.service.reply(_ANY, raw), engine.backend.provider)
-    except lm15.LM15Error:
+    except Exception:
         return Tokens()
