@@ -37,6 +37,9 @@ transfuse|transfusion|end of life|missed|words|language
 
 
 _DANGLES = re.compile(r"\b(?:this|it|that|these|those|them|happen\w*|now)\b", re.IGNORECASE)
+# "my kidneys, are they ok" points at what stands before, "is it safe to" at nothing.
+_THEY = re.compile(r"\bthey\b", re.IGNORECASE)
+_AT_NOTHING = re.compile(r"\bit (?:be )?(?:\w+ ){1,2}(?:to|if|that|for (?:me|him|her|us|the|my))\b", re.IGNORECASE)
 _CLAUSES = re.compile(r"\s*[,;]\s*|\s+(?:and|but|so)\s+(?=(?:i|it|he|she|they|my|his|her|the) )", re.IGNORECASE)
 _TELLS = re.compile(r"(?:I|he|she|my|our|his|her)\b(?!')", re.IGNORECASE)
 _BUT_WANTS = re.compile(
@@ -140,11 +143,13 @@ def _with_topic(question: str, message: Message, patient: Patient, limit: int) -
 
 
 def _after_what_it_points_at(question: str, ask: Ask, message: Message, patient: Patient, limit: int) -> str:
-    """ "Wasn't that dangerous" -> "they gave the patient haldol: wasn't that dangerous": what was said just before, or
-    its last clause, where there is room and the question names nothing itself."""
-    if ask.position < 1 or not _DANGLES.search(question) or "," in question or _names_something(question):
+    """ "Wasn't that dangerous" -> "they gave the patient haldol: wasn't that dangerous": what was said just before, in
+    the same sentence or the last one, or its last clause, where there is room and the question names nothing itself."""
+    said = ask.lead or (message.sentences[ask.position - 1] if ask.position > 0 else "")
+    before = re.sub(r"\W+(?:and|but|so)$", "", plain(said).rstrip(" .,;:!-"))
+    points = (_DANGLES.search(question) or (ask.lead and _THEY.search(question))) and not _AT_NOTHING.search(question)
+    if not before or not points or "," in question or _names_something(question):
         return question
-    before = plain(message.sentences[ask.position - 1]).rstrip(" .,;:!")
     for told in (before, _CLAUSES.split(before)[-1]):
         longer = f"{third_person(told, patient) or told}: {question[:1].lower()}{question[1:]}"
         if "?" not in told and len(longer.split()) <= limit:

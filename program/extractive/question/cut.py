@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from archehr.program.extractive.question.patient import KIN
+
 _LEANS = frozenset(
     """
     the a an of to for with and or but in on at by from if when as is was be that which their so would will can does
@@ -23,6 +25,8 @@ _NEW_SENTENCE = re.compile(
     r"(?P<before>[\w']+)(?P<mark>[,;-]*)\s+(?:I am\b|I'm\b|I have\b|my (?:name|age|email)\b|(?:he|she) is\b"
     r"|i live\b|i (?:shall|will) be\b|i think\b|please\b|pls\b|plz\w*|kindly\b"
     r"|thanks?\b|thank you\b|regards\b|do reply\b|hope\b|and if so\b|if yes\b|any help\b|and (?:I am|I'm|thank)\b"
+    rf"|my (?:{KIN}) (?:(?:just|also|already|now|never|recently|only) )*(?:is|was|has|had|got|started|stopped|says|said"
+    r"|told|thinks|takes|took|needs|wants|keeps|went|came)\b"
     r"|would be (?:very |really |much |so |greatly |of )*(?:helpful|great|appreciated|nice|help)\b)",
     re.IGNORECASE,
 )

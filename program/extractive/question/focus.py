@@ -35,8 +35,8 @@ _OPENS = re.compile(
     rf"|should) (?!{_NO_SUBJECT}\b)\w+ (?:\w+ )?\w+|(?:why|what|how|whose)(?: (?!(?:i|he|she|we|they|my|our"
     rf"|his)\b)[\w'/-]+){{0,4}}? {_AUX}\b|{_WH}(?: (?!(?:i|he|she|we|they|my|our"
     rf"|his)\b)[\w'/-]+){{0,3}}? {_AUX} {_SOMEBODY}\b|(?:who|where) {_AUX}\b|which(?: [\w'/-]+){{1,3}}? {_AUX}\b"
-    rf"|{_WH} (?:[\w'-]+ )?(?:causes?|makes?|happens?|helps?|caused|made|happened|kind|type|about|if|else|to|no"
-    rf"|not)\b"
+    rf"|{_WH} (?:[\w'-]+ )?(?:causes?|makes?|happens?|helps?|caused|made|happened|brought|led|kind|type|about|if|else"
+    rf"|to|no|not)\b"
     rf"|(?:why|how|what'?s|who'?s|how'?s)\b|(?:what|which|who) (?!(?:is|was|has|does|means|makes"
     rf"|causes)\b)(?:\w+ )?\w+s\b(?! (?:i|we|he|she|they)\b)|(?!(?:have|had) (?:an?|the|been|any|my)\b)(?!(?:do"
     rf"|had) (?:the|my|an?|this|that)\b){_AUX} {_SOMEBODY}\b|any (?:\w+ )+(?:to|for)\b)",
@@ -88,7 +88,11 @@ _LATE = re.compile(
     rf"|would (?:this|that|it) be|is that (?:a sign|normal|ok|okay|bad|safe|possible|right|true|common|correct"
     rf"|dangerous)|when (?:can|will|should)|(?:is|was|could|can|does|will) (?:this|it|there) (?:a|an|be|from|due"
     rf"|normal|caused?|any|anything|anyway|safe|possible|ok|okay|something)\b"
-    rf"|(?:should|can|could|will|would|am) i\b))"
+    rf"|(?:should|can|could|will|would|am) i\b"
+    # where a statement runs into it: "my mom has a bad valve can she have surgery", "my kidneys are they ok"
+    rf"|(?:can|could|will|would|should|does|do|did) (?:he|she|they|we|it|this|that)\b"
+    rf"|(?:is|are|was|were) (?:it|this|that|he|she|they|there) (?:ok|okay|going|dangerous|safe|bad|serious|still|why)\b"
+    rf"|what (?:made|makes|is it|are they)\b|when (?:does|do|is) (?:it|he|she|they|this|that)\b))"
     rf"(?P<question>(?:and |so |but |then )?(?:(?:what|who|how|where)'s\b|(?:why|what|how"
     rf"|where)(?: [\w'-]+){{0,3}}? {_AUX}\b|(?:when|who|which)(?: [\w'-]+){{0,2}}? {_AUX} (?:i|it|this|we|he|she"
     rf"|the|my)\b|how to|why|(?!(?:has|have|had|was) ){_AUX} (?:i(?! {_AUX})|you|he|she|it|we|they|this|that|there"
@@ -111,6 +115,22 @@ _WHEN = re.compile(rf"{_START}(?:when|once)\b", re.IGNORECASE)
 _GIVES_A_REASON = re.compile(
     r"\b(?:that'?s|thats|is|was|reason|know|see|do|doing|knows)\W*$", re.IGNORECASE
 )  # "that's why I"
+# "can she" asks, but not in "what can she", "if does he".
+_BY_AUXILIARY = re.compile(rf"{_AUX} (?:he|she|they|we|it|this|that|there)\b", re.IGNORECASE)
+_GOVERNED = re.compile(
+    rf"\b(?:{_WH}|that|than|as|because|if|whether|the|all|not|never|nor|or|once|since|before|after|until)\W*$",
+    re.IGNORECASE,
+)
+# "my leg is swollen why": not "he knows why"
+_WHY_LAST = re.compile(
+    rf"{_START}(?P<told>(?:i|he|she|it|we|they|my|our|his|her|the|this) .*\w)[\s,;:.-]+(?P<why>why|how come)\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_ASKED = re.compile(
+    r"\b(?:know|knows|knew|see|say|says|said|tell|told|me|us|sure|understand|explain|wonder|wondering|is|was|and|or|reason"
+    r"|that|idea)$",
+    re.IGNORECASE,
+)
 _CONDITION = re.compile(rf"{_START}(?:if|unless|suppose|assuming|when|once)\b(?! (?:so|not|yes)\b)", re.IGNORECASE)
 _PLEA = re.compile(
     rf"{_START}(?:if [^,?]{{2,40}}?,? )?(?:(?:if|whether) (?:you|u|anyone|someone) (?:have|had|can|could|may|might"
@@ -148,7 +168,7 @@ _DANGLING = re.compile(
 class Ask:
     """One question of the message: `text` from its question word on, `weight` how likely it is the main one,
     `marked` whether it looks like a question at all, `embedded` whether it stood behind "I wonder" and the like,
-    `plea` whether it only asks for help."""
+    `plea` whether it only asks for help. `lead` is what its sentence says before it."""
 
     text: str
     weight: float
@@ -156,6 +176,7 @@ class Ask:
     marked: bool
     embedded: bool = False
     plea: bool = False
+    lead: str = ""
 
 
 def asks(narrative: str) -> list[Ask]:
@@ -187,7 +208,8 @@ def _ask(text: str, how_late: float, position: int) -> Ask:
     weight -= 3.0 * (bool(_CLOSING.search(text)) and topics < 2 and not how) + 3.0 * plea
     weight -= 0.5 * (bool(_DANGLING.match(question)) and topics == 0)
     marked = not _IF_SO.match(question) and bool(how or (question_mark and length > 3 and _SAYS.match(question)))
-    return Ask(question.strip(), weight, position, marked, how == "inside", plea)
+    lead = text[: text.find(question)] if how == "late" else ""
+    return Ask(question.strip(), weight, position, marked, how == "inside", plea, lead)
 
 
 def _question_in(text: str, question_mark: bool) -> tuple[str, str]:
@@ -213,6 +235,8 @@ def _question_in(text: str, question_mark: bool) -> tuple[str, str]:
         and _ASKS_THEN.search(text)
     ):
         return text, "whole"
+    if (last := _WHY_LAST.match(text)) and not _NOT_ASKED.search(last["told"]):
+        return f"{last['why']} {last['told']}", "whole"
     late = next((m for m in _LATE.finditer(text) if _stands_alone(text, m)), None)
     if not late and question_mark:
         late = _LATE_MARKED.search(text)
@@ -220,5 +244,10 @@ def _question_in(text: str, question_mark: bool) -> tuple[str, str]:
 
 
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    """Whether a question found late in a sentence is one: not "that's why I", not "details should I know"."""
-    return len(match["question"].split()) > 3 and not _GIVES_A_REASON.search(text[: match.start("question")])
+    """Whether a question found late in a sentence is one: not "that's why I", not "details should I know", not what a
+    word before it governs."""
+    before = text[: match.start("question")]
+    by_auxiliary = _BY_AUXILIARY.match(match["question"])  # "are they ok" is whole, "why I signed" is not
+    if by_auxiliary and _GOVERNED.search(before):
+        return False
+    return len(match["question"].split()) > (2 if by_auxiliary else 3) and not _GIVES_A_REASON.search(before)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from archehr.program.extractive.question.cut import without_tail
 from archehr.program.extractive.question.message import Message
+from archehr.program.extractive.question.verbs import AUXILIARY
 
 _WANTS = (
     r"(?:looking (?:for|into)|look for|search(?:ing)? (?:for|on)|need(?:ing|ed)?|want(?:ed)?|wou?ld (?:also "
@@ -27,6 +29,9 @@ _THING = (
     r"|between|as to)\s+(?P<rest>[^.?!;]{3,})"
 )
 _REQUEST = re.compile(rf"\b{_WANTS}\s+{_THING}", re.IGNORECASE)
+# "side effects of amiodarone": a thing and no verb, as somebody in a hurry writes
+_BARE = re.compile(rf"\W*{_THING}", re.IGNORECASE)
+_TOLD = re.compile(rf"\b(?:{AUXILIARY}|came|went|\w{{3,}}ed)\b", re.IGNORECASE)
 _ABOUT = re.compile(
     r"\b(?:(?:know|learn|learning|ask|inquire|enquire|read more|more|questions?|inquiry|curious|find out) about"
     r"|knowledge (?:on|about|of)|information (?:about|on|regarding)|info (?:about|on|regarding)|consult about"
@@ -73,6 +78,8 @@ def requested(message: Message) -> str:
             rest = _END.sub("", match["rest"]).strip(" ,:-")
             if len(rest) > 2 and not _DANGLING.match(rest) and not re.match(r"(?:i|he|she|we)\b", rest, re.IGNORECASE):
                 return _is_there(match["article"] or "", match["head"], f"{match['link']} {rest}")
+    if message.sentences and (bare := _BARE.match(without_tail(message.sentences[0]))) and not _TOLD.search(bare[0]):
+        return _is_there("the", bare["head"], f"{bare['link']} {bare['rest'].strip(' ,:-')}")
     about = asked_about(message)
     return f"what information is there about {about}" if about else ""
 

@@ -425,6 +425,37 @@ MESSAGES = [
         "nobody",
     ),
     Sent(
+        "runs on",
+        "side effects of amiodarone my dad just started it",
+        "What are the side effects of amiodarone?",
+        "nobody",
+    ),
+    Sent(
+        "runs on",
+        "what is the lasix for my mother takes it twice a day",
+        "What is the lasix for?",
+        "nobody",
+    ),
+    Sent(
+        "runs on",
+        "my mom has a bad heart valve can she have surgery",
+        "Can the patient have surgery?",
+        "patient",
+    ),
+    Sent(
+        "points back",
+        "It says hemangioma, what is that about?",
+        "It says hemangioma: what is that about?",
+        "nobody",
+    ),
+    Sent(
+        "points back",
+        "they took out my drain already is that ok",
+        "They took out the patient's drain already: is that ok?",
+        "patient",
+    ),
+    Sent("points back", "my kidneys are they ok", "The patient's kidneys: are they ok?", "patient"),
+    Sent(
         "wrapped",
         "My father is 81 and was in the hospital for pneumonia. He is home\nnow but still coughing. How long "
         "will it take until he is\nwell again?",
