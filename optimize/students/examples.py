@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from archehr.data.case import AnswerSentence, Case, Gold, Relevance
+from archehr.program.extractive.asked.match import Asked
 from archehr.program.extractive.fitted.features import concept_vectors, sentence_features
 from archehr.program.extractive.fitted.pairs import pair_features
 from archehr.program.extractive.reformulate import reformulate
@@ -24,12 +25,13 @@ SUPPLEMENTARY_WEIGHT = 0.5
 
 @dataclass(frozen=True)
 class Sentences:
-    """The note sentences of a case: (sentences, NAMES) `rows`, their `concepts`, how likely each `is` essential (0..1)
-    and what it `counts`."""
+    """The note sentences of a case: (sentences, NAMES) `rows`, their `concepts`, what is `asked` of them, how likely
+    each `is` essential (0..1) and what it `counts`."""
 
     case_id: str
     rows: Matrix
     concepts: Sequence[dict[str, float]]
+    asked: Asked
     essential: Matrix
     counts: Matrix
 
@@ -121,8 +123,10 @@ def _fell_back(record: CaseRecord, stage: str) -> bool:
 
 def _sentences(case: Case, essential: Matrix, counts: Matrix) -> Sentences:
     texts = [s.text for s in case.sentences]
-    rows = sentence_features(_question(case), case.narrative, texts)
-    return Sentences(case.id, rows, concept_vectors(texts), essential, counts)
+    question = _question(case)
+    rows = sentence_features(question, case.narrative, texts)
+    asked = Asked.of(question, case.narrative, texts)
+    return Sentences(case.id, rows, concept_vectors(texts), asked, essential, counts)
 
 
 def _pairs(case: Case, answers: Sequence[AnswerSentence], cited: Mapping[str, Collection[str]]) -> Pairs:

@@ -153,7 +153,7 @@ def pooled_f1(
 
 def evidence_hits(model: EvidenceModel, example: Sentences) -> tuple[float, float]:
     """What was found rightly; what was found and what there is, together."""
-    chosen = model.judge(example.rows, example.concepts) >= model.edges[2]
+    chosen = model.judge(example.rows, example.concepts, example.asked) >= model.edges[2]
     return float(example.essential[chosen].sum()), float(chosen.sum() + example.essential.sum())
 
 

@@ -113,7 +113,7 @@ def _evidence_scores(models: Models, examples: Sequence[Sentences], cases: Mappi
     counts = []
     for e in examples:
         model, case = models[e.case_id], cases[e.case_id]
-        chances = model.judge(e.rows, e.concepts)
+        chances = model.judge(e.rows, e.concepts, e.asked)
         chosen = [s.id for s, c in zip(case.sentences, chances, strict=True) if c >= model.edges[2]]
         assert case.gold is not None
         counts.append(case_counts(chosen, case.gold))

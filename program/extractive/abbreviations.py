@@ -66,7 +66,8 @@ LIKELY = {
     # findings
     "BP": "blood pressure", "HR": "heart rate", "RR": "respiratory rate", "SOB": "shortness of breath",
     "DOE": "dyspnea on exertion", "LOC": "loss of consciousness", "AMS": "altered mental status",
-    "BM": "bowel movement", "Cr": "creatinine", "BUN": "urea nitrogen", "WBC": "white blood cells",
+    "BM": "bowel movement", "Cr": "creatinine", "Creat": "creatinine", "UreaN": "urea nitrogen",
+    "AlkPhos": "alkaline phosphatase", "TotBili": "total bilirubin", "BUN": "urea nitrogen", "WBC": "white blood cells",
     "Plt": "platelets", "plt": "platelets", "plts": "platelets", "Tbili": "total bilirubin", "trop": "troponin",
     "Trop": "troponin", "LFTs": "liver tests", "UA": "urinalysis", "TTE": "echocardiogram",
     "TEE": "transesophageal echocardiogram", "EF": "ejection fraction", "LVEF": "ejection fraction",

@@ -10,8 +10,8 @@ import dspy
 from archehr.data.case import Sentence
 from archehr.program.extractive.abbreviations import write_out
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
-from archehr.program.extractive.fitted.features import content_terms, whole_sentences
-from archehr.program.extractive.sections import places, strip_mark
+from archehr.program.extractive.sections import places, strip_mark, whole_sentences
+from archehr.program.extractive.text import content_terms
 from archehr.program.settings import PRESETS, PipelineSettings
 from archehr.program.types import Notice
 

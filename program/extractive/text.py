@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from archehr.program.extractive.abbreviations import expand
 from archehr.program.extractive.concepts import read_concepts
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+_BRITISH = re.compile(r"aem|faec|paed|oedem|oesoph|oestr|rrhoe|tumour")  # "anaemia", "oedema"
 
 _STOP_WORDS = """
 a an the and or but if of in on at to for from by with as is are was were be been being am do does did done doing
@@ -31,7 +34,8 @@ def stem(word: str) -> str:
     """A light English stem: plural, -ed, -ing, -ly off; enough to join "bleeding", "bleeds" and "bleed"."""
     if word.endswith("'s"):
         word = word[:-2]
-    if len(word) <= 4 and not word.endswith("s"):
+    word = _BRITISH.sub(lambda match: match[0].replace("ae", "e").replace("oe", "e").replace("our", "or"), word)
+    if (len(word) <= 4 and not word.endswith("s")) or word == "scared":  # is no scar
         return word
     for suffix, replacement in (
         ("sses", "ss"),
@@ -71,6 +75,44 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(kept + sorted(named))
 
 
+@lru_cache(maxsize=20_000)
+def content_terms(text: str) -> tuple[str, ...]:
+    """Stemmed words and concepts without numbers and single letters, which match by accident."""
+    return tuple(t for t in terms(text) if len(t) > 1 and not t[0].isdigit())
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A thing that a text names, in one word or several: the stems of its words and the concepts it is an entry of."""
+
+    stems: frozenset[str]
+    concepts: frozenset[str]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """Both together."""
+        return self.stems | self.concepts
+
+
+@lru_cache(maxsize=5_000)
+def units(text: str) -> tuple[Unit, ...]:
+    """The things `text` names, each once, in order: of overlapping entries of the table of concepts the longest, and
+    every other content word. No numbers and single letters."""
+    found, index = stems(text), _concept_index()
+    named: dict[Unit, None] = {}
+    start = 0
+    while start < len(found):
+        sizes = range(_longest_beginning().get(found[start], 1), 0, -1)
+        size = next((n for n in sizes if tuple(found[start : start + n]) in index), 1)
+        entry = tuple(found[start : start + size])
+        concepts = index.get(entry, frozenset())
+        content = frozenset(s for s in entry if not is_stop_word(s) and len(s) > 1 and not s[0].isdigit())
+        if content or concepts:
+            named[Unit(content, concepts)] = None
+        start += size
+    return tuple(named)
+
+
 def named_by(phrase: str) -> frozenset[str]:
     """The concepts that `phrase` as a whole is an entry of."""
     return _concept_index().get(tuple(stems(phrase)), frozenset())
@@ -79,6 +121,10 @@ def named_by(phrase: str) -> frozenset[str]:
 def all_concepts() -> frozenset[str]:
     """Every concept of the table."""
     return frozenset(name for names in _concept_index().values() for name in names)
+
+
+# "colectomy", "arthroplasty" are surgery; a "colostomy" is what it leaves.
+_IS_CUT_OUT, _SURGERY = re.compile(r"\w(?:ectom|otom|plast)y$"), "=surgery"
 
 
 @cache
@@ -98,6 +144,8 @@ def _longest_beginning() -> dict[str, int]:
 def _concepts(found: list[str]) -> set[str]:
     index, names = _concept_index(), set[str]()
     for start, first in enumerate(found):
+        if _IS_CUT_OUT.search(first):
+            names.add(_SURGERY)
         for size in range(1, _longest_beginning().get(first, 0) + 1):
             names |= index.get(tuple(found[start : start + size]), frozenset())
     return names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archehr.program.extractive.asked.match import Asked
 from archehr.program.extractive.fitted.at_work import models_at_work
 from archehr.program.extractive.fitted.features import NAMES, sentence_features
 
@@ -57,6 +58,7 @@ _WORDS = {
     "decision_asked": ("it tells of a decision, which is asked for", "it tells of no decision"),
     "outlook_asked": ("it says what to expect, which is asked for", "it does not say what to expect"),
     "plan_asked": ("it tells a plan, which is asked for", "it tells no plan"),
+    "match": ("it speaks of what is asked", "it speaks of other things"),
 }
 
 
@@ -73,8 +75,11 @@ def what_weighed(
     columns = [NAMES.index(name) for name in model.names]
     rows = sentence_features(question, narrative, texts)[order][:, columns]
     standard = (rows - np.array(model.mean)) / np.array(model.scale)
-    weights = standard * np.array(model.weights)
-    return {i: _in_words(model.names, w, above > 0, most) for i, w, above in zip(order, weights, standard, strict=True)}
+    asked = Asked.of(question, narrative, texts)
+    names = (*model.names, "match")
+    weights = np.column_stack([standard * np.array(model.weights), asked.log_odds[order]])
+    high = np.column_stack([standard, asked.match[order]]) > 0
+    return {i: _in_words(names, w, above, most) for i, w, above in zip(order, weights, high, strict=True)}
 
 
 def _in_words(names: Sequence[str], weights: Matrix, above: Matrix, most: int) -> list[str]:

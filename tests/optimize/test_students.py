@@ -171,7 +171,7 @@ def test_soft_labels_are_met_in_the_middle() -> None:
 def test_a_constant_that_is_far_off_is_found_again() -> None:
     examples = sentences_by_key(TEST)
     usual = fit_evidence(examples)
-    far = with_constant(with_constant(usual, "cut", 1.3), "cut", 1.3)
+    far = with_constant(with_constant(with_constant(usual, "cut", 1.3), "cut", 1.3), "cut", 1.3)
     assert choose_evidence(examples, far).edges[2] < far.edges[2]
     assert list(far.edges) == sorted(far.edges)
 

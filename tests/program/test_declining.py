@@ -89,6 +89,7 @@ def test_without_an_lm_what_the_note_says_nothing_on_is_declined(note: str, mess
         ("hip", "My mom broke her hip. When was her surgery?"),
         ("hip", "When do I see the surgeon?"),
         ("hip", "Why?"),
+        ("shoulder", "It says rotator cuff, what is that about?"),
     ],
 )
 def test_without_an_lm_what_the_note_speaks_of_is_answered(note: str, message: str) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from archehr.program.extractive import concepts
 from archehr.program.extractive.abbreviations import expand
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
-from archehr.program.extractive.fitted.features import NAMES, sentence_features, whole_sentences
-from archehr.program.extractive.sections import places, strip_mark
-from archehr.program.extractive.text import is_stop_word, stem, stems, terms
+from archehr.program.extractive.fitted.features import NAMES, sentence_features
+from archehr.program.extractive.sections import places, strip_mark, whole_sentences
+from archehr.program.extractive.text import is_stop_word, stem, stems, terms, units
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,61 @@ def test_a_sentence_knows_its_section_and_its_problem() -> None:
     assert found[2].title == "Bradycardia/shock" and found[3].title == "AKI on CKD"
     assert found[1].block == found[2].block != found[3].block
     assert [p.section for p in found] == [1, 1, 1, 1, 1, 2, 2]
+
+
+NUMBERED = [
+    "A/P:", "1. AKI on CKD.", "Felt to be prerenal.", "2. Type 2 diabetes.", "A1c 12.1.", "3. Anemia.", "Dispo: home",
+]  # fmt: skip
+
+
+def test_a_number_titles_a_problem_where_the_list_goes_on_without_one() -> None:
+    found = places(NUMBERED)
+    assert [p.title for p in found[1:6]] == ["AKI on CKD"] * 2 + ["Type 2 diabetes"] * 2 + ["Anemia"]
+    assert [p.is_header for p in found] == [True, True, False, True, False, True, False]
+    assert [p.title for p in places(["1) Resp: stable on 2 L", "2) GI: eating"])] == ["Resp", "GI"]
+    assert not any(p.is_header for p in places(["1) Resp: stable on 2 L", "2) GI: eating"]))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Recommendations:", "1. Stop vancomycin.", "Random level daily.", "2. Hold losartan.", "Restart later."],
+        ["IMPRESSION:", "1. Pulmonary embolism.", "Segmental.", "2. Emphysema.", "Moderate."],
+        ["Meds:", "1. Aspirin 81 mg daily", "2. Lasix 40 mg.", "Increased.", "3. Glargine 10 units"],
+        ["URINE CULTURE:", "ESCHERICHIA COLI.", "Resistant to ciprofloxacin."],
+    ],
+    ids=["plan", "findings", "medicines", "result in capitals"],
+)
+def test_what_says_something_is_no_title(texts: list[str]) -> None:
+    assert [p.is_header for p in places(texts)] == [True, *[False] * (len(texts) - 1)]
+    assert {p.block for p in places(texts)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("said", "noted"),
+    [
+        ("two shots of steroids", "betamethasone x2"),
+        ("a blood pressure pill", "nifedipine XL 30 mg"),
+        ("bed sores", "Stage 2 pressure ulcer"),
+        ("heart attack", "ACS unlikely"),
+        ("surgery", "s/p sigmoid colectomy"),
+        ("anemia", "iron deficiency anaemia"),
+        ("swelling", "ankle oedema"),
+        ("tied down", "mitts applied"),
+    ],
+)
+def test_what_patients_say_and_what_notes_write_are_one_thing(said: str, noted: str) -> None:
+    assert set(terms(said)) & set(terms(noted))
+
+
+def test_who_is_scared_has_no_scar() -> None:
+    assert not set(terms("I am scared")) & set(terms("a scar"))
+
+
+def test_the_longest_entry_is_one_thing() -> None:
+    found = units("Why was the blood thinner stopped in 2019?")
+    assert [unit.stems for unit in found] == [set(stems("blood thinner")), {"stop"}]
+    assert "=blood thinner" in found[0].concepts and "=stop" in found[1].concepts
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ from archehr.data.dataset import read_cases
 from archehr.optimize.students.fit import as_arrays
 from archehr.optimize.students.shipped import FOLDER, sample_cases, shipped_file
 from archehr.program.extractive.fitted.answerable import COMMON
-from archehr.program.extractive.fitted.features import content_terms
 from archehr.program.extractive.fitted.file import PARTS, SHIPPED, shipped
 from archehr.program.extractive.fitted.odds import chance
 from archehr.program.extractive.fitted.tfidf import cosines, idf, pieces
+from archehr.program.extractive.text import content_terms
 from archehr.program.prompts.program_file import load_program, program_hash
 from archehr.program.run.records import fitted_cases
 from archehr.program.run.run import run_cases

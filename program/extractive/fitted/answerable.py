@@ -4,54 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log, log1p, sqrt
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from archehr.data.case import Sentence
-from archehr.program.extractive.fitted.features import concepts_in, content_terms
+from archehr.program.extractive.asked.general import DOSE, GENERAL, families
+from archehr.program.extractive.asked.match import ALONE, how_alone
+from archehr.program.extractive.fitted.features import concepts_in
 from archehr.program.extractive.fitted.logistic import Logistic, Part
 from archehr.program.extractive.fitted.odds import chance
-from archehr.program.extractive.text import stem, words
+from archehr.program.extractive.text import content_terms, units
 
 # A lower chance than this declines: of a whole message, and of a question alone, which names less and is surer where it
 # names something. Set on dev, case by case left out as asker and as note, with the figures of test in view: no more
 # than one question in 20 is declined on its own note (tests/benchmarks/declining.py prints the whole curves).
 CUT, CUT_ALONE = 0.07, 0.15
-ALONE = 20  # words, up to which a message is taken for a question alone
 # What another word that the note lacks ("crosswords") weighs beside a medical concept that it lacks.
 EVERYDAY = 0.2
 COMMON = 3  # notes
 UNLISTED = COMMON / 2  # of 0, 1 and 2
-SHORTEST_ROOT = 5  # letters that two words of one family share at least
-# Words and concepts that ask, fear and hope of any illness: a note need not name them, and one that does says little.
-_OF_ANYTHING = """
-able advice advise afraid anymore another answer anything bad been begin better body call care cause change come concern
-concerned condition continue cure day decide diagnosis different disease dose due else end expect experience explain
-feel finally find fine fix follow forever good guess happen happened hard hear help hope hospital idea illness improve
-information issue keep late later leave life long look lot make matter mean medical medication medicine meds month need
-new next normal note notice okay old option pill plan possible problem prognosis put question reason recommend recover
-recovery remember result risk safe scared seem serious severe show sick something soon start stay stop suddenly suffer
-suggest sure symptom take tell thing think today treat treated treatment try turn understand unsure use wait want week
-whole wonder work worried worry worse worst wrong year yesterday
-"""
-_CONCEPTS_OF_ANYTHING = (
-    "recover|permanent|again|stop|start|follow up|remove|cause|risk|weeks|months|worsened|medication|family"
-    "|appointment|recovered|side effect|second doctor|too much|not enough"
-)
-_GENERAL = frozenset(
-    [*(stem(word) for word in _OF_ANYTHING.split()), *("=" + name for name in _CONCEPTS_OF_ANYTHING.split("|"))]
-)
-
 # A list of medicines names none of the words that ask for it.
 _ASKS_FOR_MEDICINES = re.compile(
     r"\b(?:what|which|how (?:much|many)|list)\b[^.?!]{0,40}"
     r"\b(?:medicines?|medications?|meds|drugs?|pills?|tablets?|prescriptions?|dos(?:e|es|age))\b",
     re.IGNORECASE,
 )
-_DOSE = re.compile(r"\d\s?(?:mg|mcg|µg|ug|g|ml|mL|units?|puffs?|tabs?|tablets?|capsules?|drops?)\b", re.IGNORECASE)
 
 ANSWERABLE_NAMES = ("named_by_question", "named_by_both", "alike", "most_named")
 
@@ -96,9 +76,11 @@ class AnswerableModel(Part):
     def is_answerable(self, question: str, narrative: str, sentences: Sequence[Sentence]) -> bool:
         """Whether the note is worth quoting to this question; to one that names nothing ("What is wrong?") any note
         is."""
+        if how_alone(narrative) == 1:  # what stage 1 left out of a short message may be what it is about
+            question = narrative if question in narrative else f"{question} {narrative}"
         if not _specific(content_terms(f"{question} {narrative}")):
             return True
-        if _ASKS_FOR_MEDICINES.search(question) and any(_DOSE.search(s.text) for s in sentences):
+        if _ASKS_FOR_MEDICINES.search(question) and any(DOSE.search(s.text) for s in sentences):
             return True
         return self.chance(question, narrative, [s.text for s in sentences]) >= cut_for(narrative)
 
@@ -118,7 +100,7 @@ def term_counts(texts: Sequence[str]) -> Counter[str]:
 def answerable_features(question: str, narrative: str, note: Mapping[str, float], spread: Spread) -> list[float]:
     """How much of the question the note names, and of question and message together; how alike these and the note are;
     what weighs most of what both name. `note` holds the weights of its terms; rare terms weigh more."""
-    family = _families(note)
+    family = families(note)
     asked = {family(term) for term in _specific(content_terms(question))}
     told = asked | _specific(concepts_in(narrative))
     missing = _missing_weights(question, told - note.keys(), spread)
@@ -131,26 +113,13 @@ def answerable_features(question: str, narrative: str, note: Mapping[str, float]
     ]
 
 
-def _families(note: Mapping[str, float]) -> Callable[[str], str]:
-    """A term as the note has it: "confus" is its "confusion". The shorter of two must begin the longer."""
-    longer = {term[:end]: term for term in note for end in range(SHORTEST_ROOT, len(term))}
-
-    def as_in_note(term: str) -> str:
-        if term in note or term.startswith("="):
-            return term
-        shorter = (term[:end] for end in range(len(term) - 1, SHORTEST_ROOT - 1, -1))
-        return longer.get(term) or next((root for root in shorter if root in note), term)
-
-    return as_in_note
-
-
 def _specific(terms: Iterable[str]) -> set[str]:
-    return set(terms) - _GENERAL
+    return set(terms) - GENERAL
 
 
 def _missing_weights(question: str, missing: Iterable[str], spread: Spread) -> dict[str, float]:
     """Concepts weigh by their rarity and everyday words little; a word that names a concept counts as that alone."""
-    named_otherwise = {stem(word) for word in words(question) if concepts_in(word)}
+    named_otherwise = {stem for unit in units(question) if unit.concepts for stem in unit.stems}
     return {
         term: spread.rarity(term) * (1.0 if term.startswith("=") else EVERYDAY)
         for term in missing

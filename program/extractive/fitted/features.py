@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from archehr.program.extractive.cues import CUES, cue_row, what_is_asked
 from archehr.program.extractive.fitted.tfidf import bm25, idf, vector
 from archehr.program.extractive.question.focus import asks
-from archehr.program.extractive.sections import KINDS, Place, places
-from archehr.program.extractive.text import terms
+from archehr.program.extractive.sections import KINDS, Place, joined, places
+from archehr.program.extractive.text import content_terms, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,6 @@ STRUCTURE = (
 )  # fmt: skip
 NAMES = (*STRUCTURE, "block_asked", *CUES)
 
-_CUT_SHORT = re.compile(r"\b(?:Dr|Drs|Mr|Ms|Mrs)\.$")
 _NOT_WORDS = re.compile(r"\[\*\*.*?\*\*\]|_{2,}")
 
 
@@ -35,10 +34,7 @@ def sentence_features(question: str, narrative: str, texts: Sequence[str]) -> Ma
     sentence up; linear in the length of the note. Sentences that the splitter tore at "Dr." share one row."""
     import numpy as np
 
-    parts = whole_sentences(texts)
-    wholes = ["" for _ in range(parts[-1] + 1)]
-    for part, text in zip(parts, texts, strict=True):
-        wholes[part] = f"{wholes[part]} {text}".strip()
+    parts, wholes = joined(texts)
     where = places(wholes)
     ranked = asks(narrative)
     asked = what_is_asked(" ".join([question, *(a.text for a in ranked[:3])]))
@@ -49,16 +45,6 @@ def sentence_features(question: str, narrative: str, texts: Sequence[str]) -> Ma
     ]
     rows: Matrix = np.hstack(columns)[parts]
     return rows
-
-
-def whole_sentences(texts: Sequence[str]) -> list[int]:
-    """Number of the whole sentence that each text is part of: "Seen by Dr." and "___, who ..." are one."""
-    numbers: list[int] = []
-    joined = False
-    for text in texts:
-        numbers.append(numbers[-1] + (not joined) if numbers else 0)
-        joined = bool(_CUT_SHORT.search(text.rstrip()))
-    return numbers
 
 
 def _structure(texts: Sequence[str], where: Sequence[Place]) -> Matrix:
@@ -132,12 +118,6 @@ def rank(values: Matrix) -> Matrix:
     order = np.argsort(np.argsort(-values, kind="stable"), kind="stable")
     ranked: Matrix = order / max(len(values) - 1, 1)
     return ranked
-
-
-@lru_cache(maxsize=20_000)
-def content_terms(text: str) -> tuple[str, ...]:
-    """Stemmed words and concepts without numbers and single letters, which match by accident."""
-    return tuple(t for t in terms(text) if len(t) > 1 and not t[0].isdigit())
 
 
 @lru_cache(maxsize=20_000)

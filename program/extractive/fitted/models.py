@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from archehr.program.extractive.asked.match import Asked
 from archehr.program.extractive.fitted.features import NAMES, concept_vectors, sentence_features, shared_concepts
 from archehr.program.extractive.fitted.logistic import Logistic, Number, Part, Positive
-from archehr.program.extractive.fitted.odds import bounded, chance, surplus
+from archehr.program.extractive.fitted.odds import bounded, chance, settled, surplus
 from archehr.program.extractive.fitted.pairs import PAIR_NAMES, pair_features
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ class EvidenceModel(Part):
 
     `usual` sentences are, in a short note at most `usual_share` of them. What a sentence shares with the likely ones
     beyond `concepts_mean` counts `concepts_weight` log-odds. `edges` are the chances at which scores 2, 3, 4 and 5
-    begin; 4 is the decision."""
+    begin; 4 is the decision.
+
+    So it is of a long message, which tells a story that the course of the stay explains. A short one asks one thing:
+    then few are usual, and it counts how much a sentence speaks of that (`Asked`), whatever the model."""
 
     logistic: Logistic
     usual: Positive = 6.0
@@ -43,14 +47,19 @@ class EvidenceModel(Part):
 
     def chances(self, question: str, narrative: str, texts: Sequence[str]) -> list[float]:
         """One chance a sentence; at least one sentence."""
-        found: list[float] = self.judge(sentence_features(question, narrative, texts), concept_vectors(texts)).tolist()
+        rows, concepts = sentence_features(question, narrative, texts), concept_vectors(texts)
+        found: list[float] = self.judge(rows, concepts, Asked.of(question, narrative, texts)).tolist()
         return found
 
-    def judge(self, rows: Matrix, concepts: Sequence[dict[str, float]]) -> Matrix:
-        """The chances by `sentence_features` and `concept_vectors` of one note. The case as a whole has its say: how
-        many are usual, what they share."""
+    def judge(self, rows: Matrix, concepts: Sequence[dict[str, float]], asked: Asked) -> Matrix:
+        """The chances by `sentence_features`, `concept_vectors` and what is asked of one note. The case as a whole has
+        its say: how many are usual, what they share."""
         odds = bounded(self.logistic.odds(rows, NAMES))
-        odds = odds - surplus(odds, min(self.usual, self.usual_share * len(odds)))
+        usual = min(self.usual, self.usual_share * len(odds))
+        if asked.alone:
+            usual = min(asked.usual, usual) ** asked.alone * usual ** (1 - asked.alone)
+            return chance(settled(odds + asked.log_odds, usual))
+        odds = odds - surplus(odds, usual)
         if self.concepts_weight:
             odds = odds + self.concepts_weight * (shared_concepts(concepts, chance(odds)) - self.concepts_mean)
         return chance(odds)

@@ -32,3 +32,13 @@ def surplus(odds: Vector, usual: float) -> float:
     """Log of how many times the usual number of positives these odds expect together. Subtracting it makes long and
     short notes alike: a case has about as many answers to give, however much else its note records."""
     return log(float(chance(odds).sum()) / usual)
+
+
+def settled(odds: Vector, usual: float) -> Vector:
+    """The odds less their surplus until they expect the usual number, however far apart they lie."""
+    for _ in range(20):
+        beyond = surplus(odds, usual)
+        odds = odds - beyond
+        if abs(beyond) < 0.01:
+            break
+    return odds

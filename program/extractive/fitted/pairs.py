@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from archehr.program.extractive.abbreviations import expand
-from archehr.program.extractive.fitted.features import NAMES, concepts_in, content_terms, rank, sentence_features
+from archehr.program.extractive.fitted.features import NAMES, concepts_in, rank, sentence_features
 from archehr.program.extractive.fitted.tfidf import Terms, cosines, idf, pieces
-from archehr.program.extractive.text import terms
+from archehr.program.extractive.text import content_terms, terms
 
 if TYPE_CHECKING:
     import numpy as np
