@@ -113,7 +113,10 @@ class StubServer:
                 pass
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+                sent = self.rfile.read(length := int(self.headers.get("content-length", 0)))
+                if len(sent) < length:  # who asked was killed on the way
+                    return
+                body = json.loads(sent or b"{}")
                 received = _received(self.path, dict(self.headers), body)
                 reply = stub._answer(received)
                 time.sleep(reply.delay)
