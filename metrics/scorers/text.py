@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -89,13 +89,13 @@ def over_cases(metric: Callable[..., float], *texts: Sequence[str]) -> tuple[lis
 
 def _sari_n(source: Counter[Any], prediction: Counter[Any], reference: Counter[Any]) -> tuple[float, float, float]:
     """F1 of keeping, precision of deleting, F1 of adding."""
-    kept, should_keep = source & prediction, source & reference
-    well_kept = kept & reference
+    kept, should_keep = _common(source, prediction), _common(source, reference)
+    well_kept = _common(kept, reference)
     keep_precision = _over(sum(well_kept[g] / kept[g] for g in well_kept), len(kept))
     # Recall divides by occurrences, precision by types: so it stands in the implementation the official scorer uses.
-    keep_recall = _over(well_kept.total(), should_keep.total())
-    deleted = source - prediction
-    well_deleted = deleted - reference
+    keep_recall = _over(sum(well_kept.values()), sum(should_keep.values()))
+    deleted = _without(source, prediction)
+    well_deleted = _without(deleted, reference)
     delete_precision = _over(sum(well_deleted[g] / deleted[g] for g in well_deleted), len(deleted))
     added, should_add = set(prediction) - set(source), set(reference) - set(source)
     well_added = len(added & should_add)
@@ -104,6 +104,15 @@ def _sari_n(source: Counter[Any], prediction: Counter[Any], reference: Counter[A
         delete_precision,
         _f1(_over(well_added, len(added)), _over(well_added, len(should_add))),
     )
+
+
+# As Counter's & and -, which ask in a slow way for what the other side lacks: most of a source, at n-grams.
+def _common(a: Mapping[Any, int], b: Mapping[Any, int]) -> dict[Any, int]:
+    return {g: min(n, other) for g, n in a.items() if (other := b.get(g))}
+
+
+def _without(a: Mapping[Any, int], b: Mapping[Any, int]) -> dict[Any, int]:
+    return {g: left for g, n in a.items() if (left := n - b.get(g, 0)) > 0}
 
 
 def _over(above: float, below: int) -> float:
