@@ -72,3 +72,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     driver = start_browser(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
+
+
+@pytest.fixture
+def batch_services(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keys, a login and a bucket for the batch services that BatchServer plays, and no waiting between two looks."""
+    from archehr.program.run.engines.batch import jobs
+    from tests.cloud_batches import signed_in
+
+    monkeypatch.setattr(jobs, "FIRST_WAIT", 0.01)
+    monkeypatch.setenv("GEMINI_API_KEY", "stub-key-gemini")
+    monkeypatch.setenv("OPENAI_API_KEY", "stub-key-openai")
+    signed_in(monkeypatch, tmp_path)

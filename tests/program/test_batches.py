@@ -18,27 +18,17 @@ from hypothesis import strategies as st
 import archehr
 from archehr.data.dataset import read_dataset
 from archehr.program.lm import Budget, BudgetExceeded, make_lm
-from archehr.program.run.engines.batch import jobs as jobs_module
 from archehr.program.run.engines.batch.store import Store
 from archehr.program.run.job import RunStopped
 from archehr.program.run.run import RunResult
 from archehr.program.settings import parse_views
 from tests.batch_server import BatchServer, Plan, StatusError
-from tests.cloud_batches import signed_in
 from tests.stub_server import Received, Reply, answer_stage
 
 DATA = read_dataset("sample/dev").only("1-6")
 SERVICES = ("gemini", "openai", "vertex")
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jobs_module, "FIRST_WAIT", 0.01)
-    monkeypatch.setenv("GEMINI_API_KEY", "stub-key-gemini")
-    monkeypatch.setenv("OPENAI_API_KEY", "stub-key-openai")
-
-    signed_in(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("batch_services")
 
 
 def lm_of(server: BatchServer, service: str, budget: Budget | None = None, **settings: Any) -> Any:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,16 +17,14 @@ from hypothesis import strategies as st
 from archehr.program.lm.batches import vertex
 from archehr.program.run.engines.batch import jobs as jobs_module
 from tests.batch_server import BatchServer, StatusError
-from tests.cloud_batches import BUCKET, signed_in
+from tests.cloud_batches import BUCKET
 from tests.stub_server import Received, Reply, answer_stage
 
 SEND = ["run", "sample/dev", "--cases", "1-3", "--lm", "vertex_ai/gemini-2.5-flash", "--batch", "--retries", "1"]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[BatchServer]:
-    signed_in(monkeypatch, tmp_path)
-    monkeypatch.setattr(jobs_module, "FIRST_WAIT", 0.01)
+def server(monkeypatch: pytest.MonkeyPatch, batch_services: None) -> Iterator[BatchServer]:
     monkeypatch.setattr(jobs_module.Jobs, "_pause", lambda self, seconds: None)
     with BatchServer() as made:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", made.url)

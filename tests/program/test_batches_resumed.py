@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from archehr.program.run.engines.batch import jobs as jobs_module
 from tests.batch_server import BatchServer, Plan
-from tests.cloud_batches import signed_in
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("batch_services")
 BATCH = "archehr.program.run.engines.batch"
 STEPS = [
     ("after", f"{BATCH}.store:Store.intend", 1),
@@ -39,14 +38,6 @@ NAMES = {
     "openai": "openai/gpt-4o-mini",
     "vertex": "vertex_ai/gemini-2.5-flash",
 }
-
-
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jobs_module, "FIRST_WAIT", 0.01)
-    monkeypatch.setenv("GEMINI_API_KEY", "stub-key-gemini")
-    monkeypatch.setenv("OPENAI_API_KEY", "stub-key-openai")
-    signed_in(monkeypatch, tmp_path)
 
 
 @pytest.fixture
